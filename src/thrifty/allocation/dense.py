@@ -1,0 +1,147 @@
+"""Dense linear algebra of the interior-point method: plain loops where matrices are small, BLAS where they are not.
+
+Vectors stand side by side as columns, (d, n), so that every inner loop runs along contiguous memory. Small matrices never reach BLAS: there its overhead
+costs more than the arithmetic, and the bits could depend on its threads.
+"""
+
+import numpy as np
+
+from thrifty.arrays import Floats
+from thrifty.compilation import compiled
+
+BLOCK = 64  # rows that one step of the blocked factorisation takes, and the size from which BLAS pays
+
+
+@compiled
+def multiply_transposed(left: Floats, right: Floats, out: Floats) -> None:
+    """out (m, n) = left^T right for left (d, m), right (d, n)."""
+    if max(out.shape) > BLOCK:
+        np.dot(left.T, right, out)
+        return
+    for i in range(left.shape[1]):
+        for j in range(right.shape[1]):
+            out[i, j] = 0.0
+        for k in range(left.shape[0]):
+            scale = left[k, i]
+            for j in range(right.shape[1]):
+                out[i, j] += scale * right[k, j]
+
+
+@compiled
+def weighted_gram(base: Floats, vectors: Floats, weights: Floats, out: Floats) -> None:
+    """out (d, d) = base + sum_j weights_j x_j x_j^T for the columns x_j of vectors (d, n)."""
+    d, n = vectors.shape
+    if n > BLOCK:
+        scaled = np.empty((d, n))
+        for k in range(d):
+            for j in range(n):
+                scaled[k, j] = vectors[k, j] * weights[j]
+        np.dot(scaled, vectors.T, out)
+        for k in range(d):
+            for l in range(d):
+                out[k, l] += base[k, l]
+        return
+    for k in range(d):
+        for l in range(k, d):
+            total = base[k, l]
+            for j in range(n):
+                total += vectors[k, j] * weights[j] * vectors[l, j]
+            out[k, l] = total
+            out[l, k] = total
+
+
+@compiled
+def factor(matrix: Floats, floor: float) -> bool:
+    """Overwrite the upper triangle of matrix (n, n) by R with R^T R = matrix.
+
+    A pivot below floor times its diagonal entry is rounding, not information: it is replaced by the entry, which keeps a step along it short. With
+    floor = 0 nothing is replaced, and False says that the matrix is not positive definite.
+    """
+    n = matrix.shape[0]
+    diagonal = np.empty(n)
+    for k in range(n):
+        diagonal[k] = matrix[k, k]
+    for start in range(0, n, BLOCK):
+        stop = min(start + BLOCK, n)
+        if not _factor_rows(matrix, diagonal, floor, start, stop):
+            return False
+        if stop < n:
+            _take_out_rows(matrix, start, stop)
+    return True
+
+
+@compiled
+def _take_out_rows(matrix: Floats, start: int, stop: int) -> None:
+    """Subtract from the trailing block what the finished rows start..stop of the factor explain."""
+    rest = matrix.shape[0] - stop
+    panel = np.empty((stop - start, rest))
+    update = np.empty((rest, rest))
+    for i in range(stop - start):
+        for j in range(rest):
+            panel[i, j] = matrix[start + i, stop + j]
+    np.dot(panel.T, panel, update)
+    for i in range(rest):
+        for j in range(i, rest):
+            matrix[stop + i, stop + j] -= update[i, j]
+
+
+@compiled
+def _factor_rows(matrix: Floats, diagonal: Floats, floor: float, start: int, stop: int) -> bool:
+    """Finish rows start..stop of the factor; the earlier rows are already taken out of matrix[start:, start:]."""
+    n = matrix.shape[0]
+    for k in range(start, stop):
+        pivot = matrix[k, k]
+        if pivot <= floor * diagonal[k] and floor > 0.0:
+            pivot = diagonal[k]
+        if not 0.0 < pivot < np.inf:
+            return False
+        matrix[k, k] = pivot
+        scale = 1.0 / np.sqrt(pivot)
+        for j in range(k, n):
+            matrix[k, j] *= scale
+        for i in range(k + 1, stop):
+            above = matrix[k, i]
+            for j in range(i, n):
+                matrix[i, j] -= above * matrix[k, j]
+    return True
+
+
+@compiled
+def whiten(factor: Floats, vectors: Floats, out: Floats) -> None:
+    """out (d, n) = R^-T vectors: coordinates in which R^T R is the identity, so that x^T (R^T R)^-1 y is a plain product."""
+    d, n = vectors.shape
+    for k in range(d):
+        for j in range(n):
+            out[k, j] = vectors[k, j]
+        for l in range(k):
+            above = factor[l, k]
+            for j in range(n):
+                out[k, j] -= above * out[l, j]
+        scale = 1.0 / factor[k, k]
+        for j in range(n):
+            out[k, j] *= scale
+
+
+@compiled
+def squared_norms(vectors: Floats, out: Floats) -> None:
+    """out (n,) = squared lengths of the columns of vectors (d, n)."""
+    for j in range(out.size):
+        out[j] = 0.0
+    for k in range(vectors.shape[0]):
+        for j in range(out.size):
+            out[j] += vectors[k, j] * vectors[k, j]
+
+
+@compiled
+def solve_factored(factor: Floats, vector: Floats) -> None:
+    """Overwrite vector (n,) by (R^T R)^-1 vector."""
+    n = vector.size
+    for k in range(n):
+        vector[k] /= factor[k, k]
+        for j in range(k + 1, n):
+            vector[j] -= vector[k] * factor[k, j]
+    for k in range(n - 1, -1, -1):
+        total = vector[k]
+        for j in range(k + 1, n):
+            total -= factor[k, j] * vector[j]
+        vector[k] = total / factor[k, k]

@@ -1,0 +1,169 @@
+"""`allocate`: checked input, one call of the compiled solver, a result with names."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from thrifty.actions import numbers
+from thrifty.allocation.arms import allocate_arms
+from thrifty.arrays import Bools, Floats
+from thrifty.errors import InvalidInput
+
+ALMOST = 1e-3  # a certified gap up to this is worth having, even where the tolerance was missed
+
+
+class Status(StrEnum):
+    """How a solve ended."""
+
+    SOLVED = "solved"
+    ALMOST_SOLVED = "almost solved"
+    FAILED = "failed"
+
+    @property
+    def advice(self) -> str:
+        """What to do about it."""
+        return {
+            Status.SOLVED: "the certified gap is within the tolerance",
+            Status.ALMOST_SOLVED: "the bounds hold, but the gap is wider than asked: use them as they are, or ask for a larger tol",
+            Status.FAILED: "do not use the pulls; the bounds hold but are far apart: look for arms that differ by rounding only, or rescale them",
+        }[self]
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """An optimal allocation with its certificate: lower <= optimal value <= upper, whatever the solver did.
+
+    Attributes
+    ----------
+    pulls : (k,) pulls of each arm per log n; inf where an arm is free
+    prices : (k,) of the constraints; with the pulls they prove the lower bound (docs/allocation.md, section 4)
+    value : pulls . gaps, the cost of this allocation (equal to upper)
+    lower, upper : bounds on the optimal value
+    status : solved, almost solved or failed
+    iterations, rounds : Newton steps, and working sets that were tried
+    reduced_dimension : directions that remain to be explored
+    """
+
+    pulls: Floats
+    prices: Floats
+    value: float
+    lower: float
+    upper: float
+    status: Status
+    iterations: int
+    rounds: int
+    reduced_dimension: int
+
+    @property
+    def gap(self) -> float:
+        """The certified relative gap upper / lower - 1."""
+        return relative_gap(self.lower, self.upper)
+
+
+def relative_gap(lower: float, upper: float) -> float:
+    """upper / lower - 1; 0 where both are 0."""
+    if lower > 0:
+        return upper / lower - 1
+    return 0.0 if upper == 0 else np.inf
+
+
+def allocate(
+    features: ArrayLike,
+    gaps: ArrayLike,
+    best: ArrayLike,
+    *,
+    noise: float = 1.0,
+    base: ArrayLike | None = None,
+    tol: float = 1e-6,
+    warm: Allocation | None = None,
+) -> Allocation:
+    """The cheapest pulls that tell every other arm from the best, and a proof that none are cheaper.
+
+    Minimises pulls . gaps subject to ||x||^2 <= gap^2 / (2 noise^2), in the norm of the inverse of the information sum pulls x x^T, for every arm x that is
+    not best. Best arms cost nothing and are pulled for ever.
+
+    Parameters
+    ----------
+    features : (k, d) the arms of all contexts
+    gaps : (k,) how much worse each is than the best of its context; positive unless best
+    best : (k,) which arms are optimal in their context
+    noise : standard deviation of the rewards
+    base : (d, d) symmetric, positive semidefinite: information that is there already. It then also stands for all that best arms bring: they are not infinite
+        any more, and get no pulls
+    tol : relative gap to certify
+    warm : an earlier allocation of the same arms under similar gaps
+
+    Examples
+    --------
+    >>> allocate([[1, 0], [0, 1], [0.9, 0.5]], gaps=[0, 1, 0.1], best=[True, False, False]).pulls
+    array([ inf,   0., 200.])
+    """
+    rows, differences, optimal = _check_arms(features, gaps, best)
+    k, d = rows.shape
+    sigma = _check_number("noise", noise, np.inf)
+    tolerance = _check_number("tol", tol, 1.0)
+    pulls, prices = np.zeros(k), np.zeros(k)
+    if warm is not None:
+        if warm.pulls.shape != (k,):
+            raise InvalidInput("warm", f"an allocation of {k} arms", len(warm.pulls))
+        pulls[:], prices[:] = warm.pulls, warm.prices
+    known = np.zeros((d, d)) if base is None else _check_base(base, d)
+    outcome = allocate_arms(rows, differences, optimal, sigma, known, base is None, pulls, prices, warm is not None, tolerance)
+    lower, upper = min(outcome.lower, outcome.upper), outcome.upper
+    return Allocation(
+        pulls=pulls,
+        prices=prices,
+        value=upper,
+        lower=lower,
+        upper=upper,
+        status=_status(relative_gap(lower, upper), tolerance),
+        iterations=outcome.iterations,
+        rounds=outcome.rounds,
+        reduced_dimension=outcome.reduced_dimension,
+    )
+
+
+def _status(gap: float, tol: float) -> Status:
+    if gap <= tol:
+        return Status.SOLVED
+    return Status.ALMOST_SOLVED if gap <= ALMOST else Status.FAILED
+
+
+def _check_arms(features: ArrayLike, gaps: ArrayLike, best: ArrayLike) -> tuple[Floats, Floats, Bools]:
+    try:
+        rows = np.ascontiguousarray(features, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidInput("features", "a (k, d) array of numbers", features) from None
+    if rows.ndim != 2 or rows.size == 0:
+        raise InvalidInput("features", "a (k, d) array with at least one arm", rows.shape)
+    for i in np.flatnonzero(~np.isfinite(rows).all(axis=1)):
+        raise InvalidInput(f"features[{i}]", "finite numbers", rows[i])
+    differences = numbers(gaps, "gaps")
+    optimal = np.ascontiguousarray(best, dtype=np.bool_)
+    if differences.shape != (len(rows),):
+        raise InvalidInput("gaps", f"{len(rows)} numbers (one an arm)", len(differences))
+    if optimal.shape != (len(rows),):
+        raise InvalidInput("best", f"{len(rows)} flags (one an arm)", optimal.shape)
+    for i in np.flatnonzero((differences <= 0) & ~optimal):
+        raise InvalidInput(f"gaps[{i}]", "a positive number (the arm is not best)", float(differences[i]))
+    return rows, differences, optimal
+
+
+def _check_number(where: str, value: float, below: float) -> float:
+    if not np.isscalar(value) or isinstance(value, str) or not 0 < value < below:
+        raise InvalidInput(where, "a positive number" if below == np.inf else f"a number between 0 and {below:g}", value)
+    return float(value)
+
+
+def _check_base(base: ArrayLike, d: int) -> Floats:
+    known = np.ascontiguousarray(base, dtype=np.float64)
+    if known.shape != (d, d) or not np.isfinite(known).all():
+        raise InvalidInput("base", f"a ({d}, {d}) array of finite numbers", known.shape)
+    scale = np.abs(known).max()
+    if np.abs(known - known.T).max() > 1e-9 * scale:
+        raise InvalidInput("base", "a symmetric matrix", known)
+    if np.linalg.eigvalsh(known).min() < -1e-9 * scale:
+        raise InvalidInput("base", "a positive semidefinite matrix", known)
+    return (known + known.T) / 2

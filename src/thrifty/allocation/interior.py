@@ -1,0 +1,377 @@
+"""A primal-dual interior-point method for the allocation program in normal form.
+
+    minimise  sum_j a_j   subject to   z_i^T A^-1 z_i <= 1,   a >= 0,   A = F + sum_j a_j u_j u_j^T
+
+with columns u_j (d, n) of unit cost, constraints z_i (d, m) and base information F (d, d). With g_i = z_i^T A^-1 z_i the constraint is used as
+phi_i(a) = 1 / g_i(a) >= 1: phi is concave and, for F = 0, homogeneous of degree 1, hence far closer to linear than g. On arms that do not share
+directions the program becomes a linear one, and in general about ten Newton steps do where g <= 1 takes twenty or more.
+
+Optimality: 1 - J^T lam - mu = 0,  phi - 1 - s = 0,  lam s = 0,  mu a = 0,  with J_ij = (z_i^T A^-1 u_j)^2 / g_i^2.
+Mehrotra's predictor and corrector steer the products; the certificate, not the residuals, says when to stop.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from thrifty.allocation.certificate import lower_bound, upper_bound
+from thrifty.allocation.dense import BLOCK, factor, multiply_transposed, solve_factored, squared_norms, weighted_gram, whiten
+from thrifty.arrays import Floats
+from thrifty.compilation import compiled
+
+MAX_ITERATIONS = 80
+PATIENCE = 10  # iterations without a tighter certificate before giving up
+BOUNDARY = 0.995  # share of the way to the boundary that a step may go
+PIVOT_FLOOR = 1e-20
+
+
+class Program(NamedTuple):
+    """The normal form; of the whole program or of a working set."""
+
+    columns: Floats  # (d, n) u, of unit cost
+    constraints: Floats  # (d, m) z
+    base: Floats  # (d, d) F
+    homogeneous: bool  # F is zero
+
+
+class Point(NamedTuple):
+    """Where the method stands, or the direction in which it moves."""
+
+    a: Floats  # (n,) spend on each column
+    mu: Floats  # (n,) its reduced cost
+    lam: Floats  # (m,) price of each constraint
+    s: Floats  # (m,) its slack
+
+
+class Geometry(NamedTuple):
+    """What the program looks like from the current point."""
+
+    root: Floats  # (d, d) upper factor of A
+    columns: Floats  # (d, n) whitened u
+    constraints: Floats  # (d, m) whitened z
+    g: Floats  # (m,)
+    squares: Floats  # (m, n) (z_i^T A^-1 u_j)^2
+    der: Floats  # (n,) slopes: J^T lam
+
+
+class Progress(NamedTuple):
+    lower: float
+    upper: float
+    iterations: int
+
+
+@compiled
+def interior_point(program: Program, spend: Floats, prices: Floats, warmth: float, tol: float) -> Progress:
+    """Improve spend (n,) and prices (m,) in place until upper <= (1 + tol) lower, or no step helps.
+
+    warmth > 0: start from the given point, trusted to about that relative accuracy; 0: ignore its prices and start from the middle.
+    """
+    d, n = program.columns.shape
+    m = program.constraints.shape[1]
+    here = Geometry(np.empty((d, d)), np.empty((d, n)), np.empty((d, m)), np.empty(m), np.empty((m, n)), np.empty(n))
+    point = Point(spend, np.empty(n), prices, np.empty(m))
+    move = Point(np.empty(n), np.empty(n), np.empty(m), np.empty(m))
+    newton = np.empty((n, n))
+    lower, upper, iteration = 0.0, np.inf, 0
+    best, idle = np.inf, 0
+    _lift(spend, m, warmth)
+    working = make_feasible(program, spend, here, 1.0 + warmth if warmth > 0.0 else 2.0)
+    if working:
+        _start(program.columns, point, here, warmth)
+    while working:
+        lower, upper = _bracket(program.homogeneous, point, here)
+        idle = 0 if upper - lower < 0.9 * best else idle + 1
+        best = min(best, upper - lower)
+        if upper <= lower * (1.0 + tol) or iteration == MAX_ITERATIONS or idle == PATIENCE:
+            break
+        _assemble(point, here, newton)
+        if not factor(newton, PIVOT_FLOOR):
+            break
+        _direction(point, here, newton, 0.1 * tol * lower / (n + m), move)
+        working = _advance(point, move) and look(program, spend, here)
+        if working:
+            _slopes(program.columns, prices, here)
+            iteration += 1
+    largest = 0.0
+    for i in range(m):
+        largest = max(largest, here.g[i])
+    for i in range(m):
+        prices[i] = _certifying(prices[i], here.g[i], largest)
+    make_feasible(program, spend, here, 1.0)
+    return Progress(lower, upper, iteration)
+
+
+@compiled
+def look(program: Program, a: Floats, here: Geometry) -> bool:
+    """Factor A and evaluate g at spend a; False where A is singular to working precision."""
+    weighted_gram(program.base, program.columns, a, here.root)
+    if not factor(here.root, 0.0):
+        return False
+    whiten(here.root, program.constraints, here.constraints)
+    squared_norms(here.constraints, here.g)
+    return True
+
+
+@compiled
+def make_feasible(program: Program, a: Floats, here: Geometry, margin: float) -> bool:
+    """Scale a up until max g <= 1 / margin, or down to it where only a carries information; False where no scale will do.
+
+    One scaling does it without base information. With it, g falls more slowly than a grows, and the reach doubles until it is far enough.
+    """
+    reach = 1.0
+    for _ in range(100):
+        if not look(program, a, here):
+            return False
+        worst = 0.0
+        for i in range(here.g.size):
+            worst = max(worst, here.g[i] * margin)
+        if 0.9 / margin < worst <= 1.0 or (reach > 1.0 and worst <= 1.0):
+            return True
+        for j in range(a.size):
+            a[j] *= 1.0 + reach * (worst - 1.0) if worst > 1.0 else worst
+        reach *= 2.0
+    return False
+
+
+@compiled
+def _lift(a: Floats, constraints: int, warmth: float) -> None:
+    """Lift a warm spend off its zeros: what was not worth buying may be now."""
+    total = 0.0
+    for j in range(a.size):
+        total += a[j]
+    for j in range(a.size):
+        a[j] = max(a[j], warmth * total / (a.size + constraints))
+
+
+@compiled
+def _start(columns: Floats, point: Point, here: Geometry, warmth: float) -> None:
+    """A first point with every product lam s and mu a near one value; feasible on both sides when cold."""
+    a, mu, lam, s = point
+    total = 0.0
+    for j in range(a.size):
+        total += a[j]
+    level = (warmth if warmth > 0.0 else 1.0) * total / (a.size + s.size)
+    for i in range(s.size):
+        s[i] = max(1.0 / here.g[i] - 1.0, warmth)
+        lam[i] = max(lam[i] * here.g[i] * here.g[i], level / s[i]) if warmth > 0.0 else 1.0 / s[i]
+    _slopes(columns, lam, here)
+    if warmth == 0.0:
+        steepest = 0.0
+        for j in range(a.size):
+            steepest = max(steepest, here.der[j])
+        for i in range(s.size):
+            lam[i] *= 0.5 / steepest
+        for j in range(a.size):
+            here.der[j] *= 0.5 / steepest
+    for j in range(a.size):
+        mu[j] = max(1.0 - here.der[j], level / a[j]) if warmth > 0.0 else 1.0 - here.der[j]
+
+
+@compiled
+def _slopes(columns: Floats, lam: Floats, here: Geometry) -> None:
+    """Complete the geometry: squares and der = sum_i lam_i / g_i^2 squares_i."""
+    whiten(here.root, columns, here.columns)
+    multiply_transposed(here.constraints, here.columns, here.squares)
+    n = here.der.size
+    for j in range(n):
+        here.der[j] = 0.0
+    for i in range(lam.size):
+        weight = lam[i] / (here.g[i] * here.g[i])
+        for j in range(n):
+            square = here.squares[i, j] * here.squares[i, j]
+            here.squares[i, j] = square
+            here.der[j] += weight * square
+
+
+@compiled
+def _bracket(homogeneous: bool, point: Point, here: Geometry) -> tuple[float, float]:
+    """The certificate on the working set, at the prices that _certifying keeps."""
+    spend, steepest, largest = 0.0, 0.0, 0.0
+    for j in range(point.a.size):
+        spend += point.a[j]
+        steepest = max(steepest, here.der[j])  # over all prices, hence at least the slope of those kept
+    for i in range(here.g.size):
+        largest = max(largest, here.g[i])
+    priced, total, earned, stretch = 0.0, 0.0, 0.0, 1.0
+    for i in range(here.g.size):
+        g = here.g[i]
+        w = _certifying(point.lam[i], g, largest)
+        priced += w * g
+        total += w
+        if w > 0.0 and not homogeneous:
+            fall = _dot(here.squares[i], point.a)
+            earned += w * fall
+            stretch = max(stretch, 1.0 + (g - 1.0) / fall)
+    # with base information no scaling is exact: stretch is, to first order, the factor on a that brings every g to 1
+    return lower_bound(homogeneous, priced, total, steepest, earned), upper_bound(homogeneous, spend * stretch, largest if homogeneous else 1.0)
+
+
+@compiled
+def _certifying(lam: float, g: float, largest: float) -> float:
+    """The price of g for the price lam of phi = 1 / g; zero for constraints far from binding, where 1 / g^2 would blow rounding up."""
+    return lam / (g * g) if g > 0.5 * largest else 0.0
+
+
+@compiled
+def _dot(x: Floats, y: Floats) -> float:
+    """x . y, summed in order: BLAS would not pay, and might sum in another."""
+    total = 0.0
+    for j in range(x.size):
+        total += x[j] * y[j]
+    return total
+
+
+@compiled
+def _assemble(point: Point, here: Geometry, newton: Floats) -> None:
+    """Upper triangle of newton (n, n) = -sum_i lam_i phi_i'' + diag(mu / a) + J^T diag(lam / s) J.
+
+    phi'' = -g'' / g^2 + 2 g' g'^T / g^3 and g''_jl = 2 (u_j^T A^-1 u_l)(z^T A^-1 u_j)(z^T A^-1 u_l).
+    """
+    d, n = here.columns.shape
+    m = here.g.size
+    prices = np.empty(m)
+    weights = np.empty(m)
+    for i in range(m):
+        g, lam = here.g[i], point.lam[i]
+        prices[i] = lam / (g * g)
+        weights[i] = lam / (g * g * g) * (1.0 / (point.s[i] * g) - 2.0)
+    spread = np.empty((d, d))  # sum_i w_i z_i z_i^T, whitened
+    weighted_gram(np.zeros((d, d)), here.constraints, prices, spread)
+    turned = np.empty((d, n))
+    multiply_transposed(spread, here.columns, turned)
+    if n > BLOCK:
+        _fill_by_blas(here.columns, turned, here.squares, weights, newton)
+    else:
+        _fill_by_rows(here.columns, turned, here.squares, weights, newton)
+    for j in range(n):
+        newton[j, j] += point.mu[j] / point.a[j]
+
+
+@compiled
+def _fill_by_blas(columns: Floats, turned: Floats, squares: Floats, weights: Floats, newton: Floats) -> None:
+    """newton_jl = 2 (u_j . u_l)(t_j . u_l) + sum_i weights_i squares_ij squares_il, in matrix products."""
+    m, n = squares.shape
+    weighted = np.empty((m, n))
+    for i in range(m):
+        for j in range(n):
+            weighted[i, j] = weights[i] * squares[i, j]
+    multiply_transposed(weighted, squares, newton)
+    plain = np.empty((n, n))
+    twisted = np.empty((n, n))
+    multiply_transposed(columns, columns, plain)
+    multiply_transposed(turned, columns, twisted)
+    for j in range(n):
+        for l in range(j, n):
+            newton[j, l] += 2.0 * plain[j, l] * twisted[j, l]
+
+
+@compiled
+def _fill_by_rows(columns: Floats, turned: Floats, squares: Floats, weights: Floats, newton: Floats) -> None:
+    """The same, upper triangle only, in plain loops."""
+    d, n = columns.shape
+    plain = np.empty(n)
+    twisted = np.empty(n)
+    for j in range(n):
+        for l in range(j, n):
+            plain[l] = 0.0
+            twisted[l] = 0.0
+        for k in range(d):
+            x, y = columns[k, j], turned[k, j]
+            for l in range(j, n):
+                plain[l] += x * columns[k, l]
+                twisted[l] += y * columns[k, l]
+        for l in range(j, n):
+            newton[j, l] = 2.0 * plain[l] * twisted[l]
+        for i in range(weights.size):
+            scale = weights[i] * squares[i, j]
+            for l in range(j, n):
+                newton[j, l] += scale * squares[i, l]
+
+
+@compiled
+def _direction(point: Point, here: Geometry, newton: Floats, least: float, move: Point) -> None:
+    """Mehrotra: a predictor towards products 0 tells how far to centre, and its second-order error is corrected.
+
+    Products below least would not tighten the certificate any more, and would drown the Newton matrix in rounding.
+    """
+    a, mu, lam, s = point
+    n, m = a.size, s.size
+    change_a = np.empty(n)
+    change_s = np.empty(m)
+    products, predicted = 0.0, 0.0
+    for j in range(n):
+        change_a[j] = -a[j] * mu[j]
+        products -= change_a[j]
+    for i in range(m):
+        change_s[i] = -lam[i] * s[i]
+        products -= change_s[i]
+    _solve(point, here, newton, change_a, change_s, move)
+    primal, dual = _room(a, s, move.a, move.s), _room(mu, lam, move.mu, move.lam)
+    for j in range(n):
+        predicted += (a[j] + primal * move.a[j]) * (mu[j] + dual * move.mu[j])
+    for i in range(m):
+        predicted += (s[i] + primal * move.s[i]) * (lam[i] + dual * move.lam[i])
+    target = max(least, (predicted / products) ** 3 * products / (n + m))
+    for j in range(n):
+        change_a[j] += target - move.a[j] * move.mu[j]
+    for i in range(m):
+        change_s[i] += target - move.lam[i] * move.s[i]
+    _solve(point, here, newton, change_a, change_s, move)
+
+
+@compiled
+def _solve(point: Point, here: Geometry, newton: Floats, change_a: Floats, change_s: Floats, move: Point) -> None:
+    """The Newton step for which the products a mu and lam s change by change_a and change_s to first order."""
+    a, mu, lam, s = point
+    g, squares = here.g, here.squares
+    m, n = squares.shape
+    for j in range(n):
+        move.a[j] = here.der[j] + mu[j] - 1.0 + change_a[j] / a[j]
+    for i in range(m):
+        weight = (change_s[i] - lam[i] * _miss(g[i], s[i])) / (s[i] * g[i] * g[i])
+        for j in range(n):
+            move.a[j] += squares[i, j] * weight
+    solve_factored(newton, move.a)
+    for i in range(m):
+        gain = _dot(squares[i], move.a) / (g[i] * g[i])
+        move.s[i] = gain + _miss(g[i], s[i])
+        move.lam[i] = (change_s[i] - lam[i] * move.s[i]) / s[i]
+    for j in range(n):
+        move.mu[j] = (change_a[j] - mu[j] * move.a[j]) / a[j]
+
+
+@compiled
+def _miss(g: float, s: float) -> float:
+    """phi - 1 - s, or 0 where it is rounding: prices are divided by s, which may be as small."""
+    miss = 1.0 / g - 1.0 - s
+    return miss if abs(miss) > 1e-14 * (1.0 / g + s) else 0.0
+
+
+@compiled
+def _room(x: Floats, y: Floats, dx: Floats, dy: Floats) -> float:
+    """The largest step, at most 1, for which x + step dx and y + step dy stay >= 0."""
+    step = 1.0
+    for i in range(x.size):
+        if x[i] + step * dx[i] < 0.0:
+            step = -x[i] / dx[i]
+    for i in range(y.size):
+        if y[i] + step * dy[i] < 0.0:
+            step = -y[i] / dy[i]
+    return step
+
+
+@compiled
+def _advance(point: Point, move: Point) -> bool:
+    """Step most of the way to the boundary, spend and prices each at their own length; False where no progress is left."""
+    a, mu, lam, s = point
+    primal = min(1.0, BOUNDARY * _room(a, s, move.a, move.s))
+    dual = min(1.0, BOUNDARY * _room(mu, lam, move.mu, move.lam))
+    if not max(primal, dual) > 1e-6:
+        return False
+    for j in range(a.size):
+        a[j] += primal * move.a[j]
+        mu[j] += dual * move.mu[j]
+    for i in range(s.size):
+        s[i] += primal * move.s[i]
+        lam[i] += dual * move.lam[i]
+    return True

@@ -1,0 +1,167 @@
+"""From arms and gaps to the normal form: optimal arms at infinity are projected away, exactly (docs/allocation.md, section 2).
+
+An orthonormal basis is grown by pivoted Gram-Schmidt, first over what is free, then over the suboptimal arms. The coordinates along the second part are the
+reduced program; its pivots are columns that span it.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from thrifty.allocation.dense import multiply_transposed, squared_norms
+from thrifty.allocation.interior import Program
+from thrifty.arrays import Bools, Floats, Ints
+from thrifty.compilation import compiled
+
+VANISHING = 1e-10  # a vector whose remainder is below this share of its length lies in the span
+
+
+class Reduction(NamedTuple):
+    """The normal form of an allocation problem, and the way back."""
+
+    program: Program  # of dimension r with k' columns and constraints, one of each per row that matters
+    anchors: Ints  # (<= r,) columns that span together with the base
+    rows: Ints  # (k',) which arm a column stands for
+    costs: Floats  # (k',) its gap as a share of the largest
+    pulls_unit: float  # pulls = pulls_unit * spend / cost
+    value_unit: float  # value = value_unit * sum(spend)
+
+
+@compiled
+def reduce_arms(features: Floats, gaps: Floats, best: Bools, noise: float, base: Floats, homogeneous: bool) -> Reduction:
+    """Reduce features (k, d), gaps (k,), best (k,) and base (d, d) to the normal form.
+
+    Features are scaled by their largest entry and gaps by the largest, so that nothing depends on the units. homogeneous: base is zero and best arms are at
+    infinity; otherwise base says all that best arms bring, and they are left out.
+    """
+    k, d = features.shape
+    largest, widest = 0.0, 0.0
+    for j in range(k):
+        for i in range(d):
+            largest = max(largest, abs(features[j, i]))
+        if not best[j]:
+            widest = max(widest, gaps[j])
+    scale = 1.0 / largest if largest > 0.0 else 1.0
+    widest = widest if widest > 0.0 else 1.0
+    unit = 2.0 * (noise / widest) ** 2
+
+    basis = np.zeros((d, d))  # orthonormal rows
+    picked = np.empty(d, np.int64)
+    free = _transposed(features, np.flatnonzero(best), scale) if homogeneous else base
+    free_sizes = np.empty(free.shape[1])
+    squared_norms(free, free_sizes)
+    if not homogeneous:
+        free_sizes[:] = free_sizes.max()  # the columns of base are no vectors of their own: one scale for all
+    free_rank = _grow(free, np.ones(free.shape[1]), free_sizes, basis, np.int64(0), picked)
+    first = free_rank if homogeneous else 0
+    rows = _informative(features, np.flatnonzero(~best), scale, basis[:first])
+    arms = _transposed(features, rows, scale)
+    costs = np.empty(rows.size)
+    for j in range(rows.size):
+        costs[j] = gaps[rows[j]] / widest
+    sizes = np.empty(rows.size)
+    squared_norms(arms, sizes)
+    rank = _grow(arms, costs, sizes, basis, free_rank, picked)
+    directions = np.ascontiguousarray(basis[first:rank].T)
+    coordinates = np.empty((rank - first, rows.size))
+    multiply_transposed(directions, arms, coordinates)
+    known = np.dot(directions.T, np.dot(base, directions)) * (scale * scale / unit)
+    return Reduction(_normal_form(coordinates, costs, known, homogeneous), picked[free_rank:rank].copy(), rows, costs, unit, unit * widest)
+
+
+@compiled
+def _informative(features: Floats, rows: Ints, scale: float, free: Floats) -> Ints:
+    """Those of the rows whose arms have a part outside the free directions (r, d): the others teach nothing and need no proof."""
+    rest = _transposed(features, rows, scale)
+    sizes = np.empty(rows.size)
+    squared_norms(rest, sizes)
+    along = np.empty(rows.size)
+    for q in range(free.shape[0]):
+        _take_out(free[q], rest, along)
+    squared_norms(rest, along)
+    return rows[along > VANISHING * VANISHING * sizes]
+
+
+@compiled
+def _grow(vectors: Floats, costs: Floats, sizes: Floats, basis: Floats, rank: int, picked: Ints) -> int:
+    """Extend basis[:rank] to the span of vectors (d, n), taking the most length^2 per cost first; returns the new rank.
+
+    A remainder counts as zero when it is small against its size (n,), a squared length.
+    """
+    d, n = vectors.shape
+    rest = vectors.copy()
+    along, lengths = np.empty(n), np.empty(n)
+    for q in range(rank):
+        _take_out(basis[q], rest, along)
+    while rank < d:
+        squared_norms(rest, lengths)
+        pivot, most = -1, 0.0
+        for j in range(n):
+            if lengths[j] > VANISHING * VANISHING * sizes[j] and lengths[j] > most * costs[j]:
+                pivot, most = j, lengths[j] / costs[j]
+        if pivot < 0:
+            break
+        direction = basis[rank]
+        for i in range(d):
+            direction[i] = rest[i, pivot]
+        _orthonormalise(direction, basis, rank)
+        _take_out(direction, rest, along)
+        picked[rank] = pivot
+        rank += 1
+    return rank
+
+
+@compiled
+def _take_out(direction: Floats, rest: Floats, along: Floats) -> None:
+    """Project rest (d, n) off the unit vector direction (d,)."""
+    d, n = rest.shape
+    for j in range(n):
+        along[j] = 0.0
+    for i in range(d):
+        for j in range(n):
+            along[j] += direction[i] * rest[i, j]
+    for i in range(d):
+        for j in range(n):
+            rest[i, j] -= direction[i] * along[j]
+
+
+@compiled
+def _orthonormalise(direction: Floats, basis: Floats, rank: int) -> None:
+    """Make direction (d,) a unit vector orthogonal to basis[:rank]; twice is enough."""
+    d = direction.size
+    for _ in range(2):
+        for q in range(rank):
+            along = 0.0
+            for i in range(d):
+                along += basis[q, i] * direction[i]
+            for i in range(d):
+                direction[i] -= along * basis[q, i]
+        length = 0.0
+        for i in range(d):
+            length += direction[i] * direction[i]
+        for i in range(d):
+            direction[i] /= np.sqrt(length)
+
+
+@compiled
+def _normal_form(coordinates: Floats, costs: Floats, base: Floats, homogeneous: bool) -> Program:
+    """Columns x / sqrt(cost) of unit cost and constraints x / cost for coordinates (r, k')."""
+    r, n = coordinates.shape
+    columns = np.empty((r, n))
+    constraints = np.empty((r, n))
+    for i in range(r):
+        for j in range(n):
+            columns[i, j] = coordinates[i, j] / np.sqrt(costs[j])
+            constraints[i, j] = coordinates[i, j] / costs[j]
+    return Program(columns, constraints, base, homogeneous)
+
+
+@compiled
+def _transposed(features: Floats, rows: Ints, scale: float) -> Floats:
+    """(d, n): the given rows of features (k, d) as columns, scaled."""
+    d = features.shape[1]
+    out = np.empty((d, rows.size))
+    for j in range(rows.size):
+        for i in range(d):
+            out[i, j] = scale * features[rows[j], i]
+    return out

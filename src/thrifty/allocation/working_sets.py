@@ -1,0 +1,308 @@
+"""Solve the normal form on few columns and few constraints, and price all of them until the certificate of the whole program closes.
+
+Few columns carry spend at the optimum and few constraints bind, but nobody knows which beforehand. A round solves the program on a working set, looks at every
+row from there, adds the worst offenders of each kind and drops what has become idle.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from thrifty.allocation.certificate import lower_bound, upper_bound
+from thrifty.allocation.dense import factor, multiply_transposed, weighted_gram, whiten
+from thrifty.allocation.interior import Program, interior_point
+from thrifty.arrays import Bools, Floats, Ints
+from thrifty.compilation import compiled
+
+MAX_ROUNDS = 100
+CHUNK = 256  # rows priced at a time, so that the buffers stay in the processor's cache
+SMALL = 256  # up to this size pricing costs next to nothing, and every solve goes straight to the tolerance
+WHOLE = 16  # programs up to this size are solved whole
+LOOSE = 0.1  # no working set deserves a tighter solve before the rest has been priced
+WARMTH = 0.05  # how far a warm start is trusted
+IDLE = 0.8  # rows below this share of what would make them matter are dropped
+
+
+class Solution(NamedTuple):
+    """What a solve reports; spend and prices are written in place."""
+
+    lower: float
+    upper: float
+    iterations: int
+    rounds: int
+
+
+class View(NamedTuple):
+    """All rows seen from one point, and whether they are in the working set."""
+
+    g: Floats  # (l,) constraint values; above 1 is a violation
+    der: Floats  # (k,) slopes; above 1 is worth buying
+    binding: Bools  # (l,)
+    chosen: Bools  # (k,)
+
+
+@compiled
+def solve_program(program: Program, anchors: Ints, spend: Floats, prices: Floats, warm: bool, tol: float) -> Solution:
+    """Minimise sum(spend) for k columns and l constraints; spend (k,) and prices (l,) are written in place.
+
+    anchors: columns, and constraints of the same index, that span the space; none are needed where base does.
+    warm: spend and prices hold an earlier solution.
+    """
+    k, l = spend.size, prices.size
+    view = View(np.empty(l), np.empty(k), np.zeros(l, np.bool_), np.zeros(k, np.bool_))
+    if _base_suffices(program, view.g):
+        for j in range(k):
+            spend[j] = 0.0
+        for i in range(l):
+            prices[i] = 0.0
+        return Solution(0.0, 0.0, 0, 0)
+    resumed = warm and _resume(program, anchors, spend, prices, view)
+    if not resumed:
+        _open(program, anchors, spend, prices, view)
+    small = max(k, l) <= SMALL
+    warmth = WARMTH if resumed else 0.0
+    inner = 0.5 * tol if resumed and small else LOOSE
+    lower, upper, iterations, rounds = 0.0, np.inf, 0, 0
+    while rounds < MAX_ROUNDS:
+        chosen, binding = np.flatnonzero(view.chosen), np.flatnonzero(view.binding)
+        few = _restrict(program, chosen, binding)
+        a, w = _pick(spend, chosen), _pick(prices, binding)
+        if chosen.size == k and binding.size == l:
+            inner = min(inner, 0.5 * tol)
+        iterations += interior_point(few, a, w, warmth, inner).iterations
+        rounds += 1
+        lower, upper = _price(program, few, a, w, view)
+        gap = _relative_gap(lower, upper)
+        if gap <= tol:
+            lower, upper = _tidy(program, few, a, w, view, lower, upper, tol)
+        _put(spend, chosen, a)
+        _put(prices, binding, w)
+        if gap <= tol:
+            break
+        added = _change_sets(program, anchors, gap, view)
+        if added == 0 and inner <= 0.5 * tol:
+            break
+        inner = 0.5 * tol if small else max(0.5 * tol, min(0.1 * gap, inner if added else 0.1 * inner))
+        warmth = min(0.3, max(gap, 1e-4))
+    return Solution(lower, upper, iterations, rounds)
+
+
+@compiled
+def _relative_gap(lower: float, upper: float) -> float:
+    """upper / lower - 1, or 1 where it would be larger or undefined."""
+    return min(1.0, upper / lower - 1.0) if lower > 0.0 else 1.0
+
+
+@compiled
+def _tidy(
+    program: Program, few: Program, a: Floats, w: Floats, view: View, lower: float, upper: float, tol: float
+) -> tuple[float, float]:
+    """Set to zero what the interior-point method left on idle columns, and make a feasible for the whole program, if the certificate stays closed."""
+    trimmed = np.empty(a.size)
+    cost = 0.0
+    for j in range(a.size):
+        cost += a[j]
+    stretch = 1.0 if program.homogeneous else 1.0 + 0.25 * tol  # pays for the trimming where no scaling is exact
+    for j in range(a.size):
+        trimmed[j] = stretch * a[j] if a[j] > tol * cost / a.size else 0.0
+    trimmed_lower, trimmed_upper = _price(program, few, trimmed, w, view)
+    if trimmed_upper <= trimmed_lower * (1.0 + tol):
+        lower, upper = trimmed_lower, trimmed_upper
+        cost = 0.0
+        for j in range(a.size):
+            a[j] = trimmed[j]
+            cost += a[j]
+    for j in range(a.size):
+        a[j] *= upper / cost  # upper = sum(a) max g where the program is homogeneous, sum(a) where not
+    return lower, upper
+
+
+@compiled
+def _base_suffices(program: Program, g: Floats) -> bool:
+    """Whether base information alone meets every constraint."""
+    if program.homogeneous:
+        return g.size == 0
+    root = program.base.copy()
+    if not factor(root, 0.0):
+        return False
+    return _quadratic_forms(root, root, False, program.constraints, g) <= 1.0
+
+
+@compiled
+def _resume(program: Program, anchors: Ints, spend: Floats, prices: Floats, view: View) -> bool:
+    """Make the support of an earlier solution the working set; False where it is no help: it spans too little, or is far from feasible."""
+    floor = 0.0
+    for i in range(prices.size):
+        floor = max(floor, 1e-6 * prices[i])
+    for i in range(prices.size):
+        view.binding[i] = prices[i] > floor
+    for j in range(spend.size):
+        view.chosen[j] = spend[j] > 0.0
+    chosen, binding = np.flatnonzero(view.chosen), np.flatnonzero(view.binding)
+    few = _restrict(program, chosen, binding)
+    lower, upper = _price(program, few, _pick(spend, chosen), _pick(prices, binding), view)
+    for j in anchors:
+        view.binding[j] = True
+    _admit(view.der, view.chosen, program.base.shape[0], 1.0 + WARMTH)
+    _admit(view.g, view.binding, program.base.shape[0], 1.0)
+    return lower > 0.0 and (upper < 3.0 * lower or not program.homogeneous)
+
+
+@compiled
+def _open(program: Program, anchors: Ints, spend: Floats, prices: Floats, view: View) -> None:
+    """The first working set: all of a small program, or what looks best from the middle of a large one."""
+    most = 2 * program.base.shape[0]
+    whole = max(spend.size, prices.size) <= WHOLE
+    spread_out = program.homogeneous or anchors.size > 0  # otherwise base spans, and the middle is where nothing has been bought
+    for j in range(spend.size):
+        view.chosen[j] = whole
+        spend[j] = spread_out
+    for i in range(prices.size):
+        view.binding[i] = whole
+        prices[i] = 1.0
+    for j in anchors:
+        view.chosen[j] = True
+        view.binding[j] = True
+    if not whole:
+        _price(program, program, spend, prices, view)
+        _admit(view.g, view.binding, most, 0.0)
+        _admit(view.der, view.chosen, most, 0.0)
+    for j in range(spend.size):
+        spend[j] = view.chosen[j]
+
+
+@compiled
+def _change_sets(program: Program, anchors: Ints, gap: float, view: View) -> int:
+    """Admit the rows that keep the certificate open, drop idle ones once the end is near; returns how many were admitted."""
+    d = program.base.shape[0]
+    columns, constraints = np.flatnonzero(view.chosen), np.flatnonzero(view.binding)
+    threshold = 1.0 + 0.01 * min(1.0, gap)
+    added = _admit(view.der, view.chosen, max(2 * d, columns.size // 2), threshold)
+    added += _admit(view.g, view.binding, max(2 * d, constraints.size // 2), threshold)
+    if gap < 0.1 and columns.size > 4 * d:
+        _drop(view.der, view.chosen, columns)
+        _drop(view.g, view.binding, constraints)
+        for j in anchors:
+            view.chosen[j] = True
+            view.binding[j] = True
+    return added
+
+
+@compiled
+def _admit(scores: Floats, members: Bools, most: int, threshold: float) -> int:
+    """Take rows with the highest scores (k,) above threshold into the working set, roughly so many at most; returns how many."""
+    low, high = threshold, threshold
+    for j in range(scores.size):
+        if not members[j]:
+            high = max(high, scores[j])
+    cut = low
+    for _ in range(30):
+        count = 0
+        for j in range(scores.size):
+            count += not members[j] and scores[j] > cut
+        if count > most:
+            low = cut
+        elif cut == threshold or count > most // 2:
+            break
+        else:
+            high = cut
+        cut = 0.5 * (low + high)
+    added = 0
+    for j in range(scores.size):
+        if not members[j] and scores[j] > cut:
+            members[j] = True
+            added += 1
+    return added
+
+
+@compiled
+def _drop(scores: Floats, members: Bools, candidates: Ints) -> None:
+    """Take idle candidates out of the working set."""
+    for j in candidates:
+        members[j] = scores[j] > IDLE
+
+
+@compiled
+def _price(program: Program, few: Program, a: Floats, w: Floats, view: View) -> tuple[float, float]:
+    """Look at the whole program from spend a and prices w on the few; returns its certificate."""
+    d = few.base.shape[0]
+    root = np.empty((d, d))
+    weighted_gram(few.base, few.columns, a, root)
+    if not factor(root, 0.0):
+        return 0.0, np.inf
+    whitened = np.empty((d, w.size))
+    whiten(root, few.constraints, whitened)
+    spread = np.empty((d, d))
+    weighted_gram(np.zeros((d, d)), whitened, w, spread)
+    largest = _quadratic_forms(root, spread, False, program.constraints, view.g)
+    steepest = _quadratic_forms(root, spread, True, program.columns, view.der)
+    priced, total, earned, cost = 0.0, 0.0, 0.0, 0.0
+    for i in range(w.size):
+        total += w[i]
+        for k in range(d):
+            priced += w[i] * whitened[k, i] * whitened[k, i]
+    slopes = np.empty(a.size)
+    _quadratic_forms(root, spread, True, few.columns, slopes)
+    for j in range(a.size):
+        cost += a[j]
+        earned += a[j] * slopes[j]
+    return lower_bound(few.homogeneous, priced, total, steepest, earned), upper_bound(few.homogeneous, cost, largest)
+
+
+@compiled
+def _quadratic_forms(root: Floats, middle: Floats, weighted: bool, vectors: Floats, out: Floats) -> float:
+    """out (k,) = x^T R^-1 middle R^-T x for the columns x of vectors (d, k), middle left out unless weighted; returns the largest."""
+    d, n = vectors.shape
+    width = min(CHUNK, n)
+    chunk = np.zeros((d, width))
+    white = np.empty((d, width))
+    turned = np.empty((d, width))
+    largest = 0.0
+    for start in range(0, n, CHUNK):
+        size = min(CHUNK, n - start)
+        for k in range(d):
+            for j in range(size):
+                chunk[k, j] = vectors[k, start + j]
+        whiten(root, chunk, white)
+        if weighted:
+            multiply_transposed(middle, white, turned)
+        for j in range(size):
+            out[start + j] = 0.0
+        for k in range(d):
+            for j in range(size):
+                out[start + j] += white[k, j] * (turned[k, j] if weighted else white[k, j])
+        for j in range(size):
+            largest = max(largest, out[start + j])
+    return largest
+
+
+@compiled
+def _restrict(program: Program, chosen: Ints, binding: Ints) -> Program:
+    """The program on the chosen columns and the binding constraints."""
+    d = program.base.shape[0]
+    columns = np.empty((d, chosen.size))
+    constraints = np.empty((d, binding.size))
+    for k in range(d):
+        for j in range(chosen.size):
+            columns[k, j] = program.columns[k, chosen[j]]
+        for i in range(binding.size):
+            constraints[k, i] = program.constraints[k, binding[i]]
+    return Program(columns, constraints, program.base, program.homogeneous)
+
+
+@compiled
+def _pick(values: Floats, chosen: Ints) -> Floats:
+    """values (k,) at the chosen indices."""
+    out = np.empty(chosen.size)
+    for j in range(chosen.size):
+        out[j] = values[chosen[j]]
+    return out
+
+
+@compiled
+def _put(values: Floats, chosen: Ints, few: Floats) -> None:
+    """Write few (n,) to values (k,) at the chosen indices, zero elsewhere."""
+    for j in range(values.size):
+        values[j] = 0.0
+    for j in range(chosen.size):
+        values[chosen[j]] = few[j]

@@ -1,0 +1,82 @@
+"""lower_bound: the regret per log n that no consistent policy can beat, and who carries the exploration."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from thrifty.allocation import Allocation, Status, allocate
+from thrifty.arrays import Floats
+from thrifty.instances import Instance
+
+TOLERANCE = 1e-9  # of a bound: it is solved once, so ask for more than a policy's inner loop does
+
+
+@dataclass(frozen=True)
+class Bound:
+    """The asymptotic lower bound of an instance (Theorem 1 of the paper) with its certificate.
+
+    Attributes
+    ----------
+    instance : whose bound it is
+    constant : C: every consistent policy has regret >= C log n asymptotically, and OAM attains it
+    solution : the allocation on flat rows, with the prices that prove the bound
+    """
+
+    instance: Instance
+    solution: Allocation
+
+    @property
+    def constant(self) -> float:
+        return self.solution.value
+
+    @property
+    def lower(self) -> float:
+        return self.solution.lower
+
+    @property
+    def upper(self) -> float:
+        return self.solution.upper
+
+    @property
+    def gap(self) -> float:
+        """Certified relative gap, upper / lower - 1."""
+        return self.solution.gap
+
+    @property
+    def status(self) -> Status:
+        return self.solution.status
+
+    @property
+    def reduced_dimension(self) -> int:
+        """Directions that the optimal arms leave unexplored."""
+        return self.solution.reduced_dimension
+
+    @property
+    def allocation(self) -> list[Floats]:
+        """For each context the pulls of its arms per log n; inf for optimal arms."""
+        return self.instance.sets.split(self.solution.pulls)
+
+    def to_json(self) -> dict[str, Any]:
+        """The JSON contract of `thrifty bound --json`."""
+        return {
+            "constant": self.constant,
+            "lower": self.lower,
+            "upper": self.upper,
+            "gap": self.gap,
+            "status": str(self.status),
+            "reduced_dimension": self.reduced_dimension,
+            "optimal": self.instance.best_arms.tolist(),
+            "allocation": [[pulls if math.isfinite(pulls) else "inf" for pulls in arms.tolist()] for arms in self.allocation],
+        }
+
+
+def lower_bound(instance: Instance, *, tol: float = TOLERANCE) -> Bound:
+    """The constant C of an instance, with the optimal allocation and a certificate.
+
+    Examples
+    --------
+    >>> import thrifty as th
+    >>> round(th.lower_bound(th.instance("fixed-u0.1")).constant, 9)
+    20.0
+    """
+    return Bound(instance, allocate(instance.sets.rows, instance.gaps, instance.optimal, noise=instance.noise, tol=tol))

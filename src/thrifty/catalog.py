@@ -1,0 +1,193 @@
+"""The named instances: those of the paper, their neighbours, and the literature's (sources in each docstring).
+
+A name is a family with parameters, `end-of-optimism:eps=0.01,a=2`, or an alias for one, `fixed-u0.1`.
+"""
+
+import inspect
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from thrifty.actions import ActionSets
+from thrifty.arrays import Floats
+from thrifty.errors import InvalidInput, UnknownName
+from thrifty.instances import Instance
+
+
+@dataclass(frozen=True)
+class Family:
+    """A way to make instances: a name, its parameters with their defaults, and the definition in a line."""
+
+    name: str
+    make: Callable[..., Instance]
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        """Every parameter with its default."""
+        return {key: parameter.default for key, parameter in inspect.signature(self.make).parameters.items()}
+
+    @property
+    def definition(self) -> str:
+        """The first line of the maker's docstring."""
+        return (inspect.getdoc(self.make) or "").partition("\n")[0]
+
+
+FAMILIES: dict[str, Family] = {}
+
+ALIASES = {
+    "fixed-u0.1": "fixed:u=0.1",
+    "fixed-u0.2": "fixed:u=0.2",
+    "fixed-u0.01": "fixed:u=0.01",
+    "fixed-u0.02": "fixed:u=0.02",
+    "large-100": "circle:arms=100",
+    "small-5": "circle:arms=5",
+}
+
+CATALOG = (
+    "fixed-u0.1",
+    "fixed-u0.2",
+    "fixed-u0.01",
+    "fixed-u0.02",
+    "scenario-one",
+    "scenario-two",
+    "bounded",
+    "large-100",
+    "small-5",
+    "random-theta",
+    "end-of-optimism",
+    "orthogonal",
+    "ids-eoo",
+    "solid-toy",
+)
+
+
+def instance(name: str | os.PathLike[str]) -> Instance:
+    """An instance of the catalog, `fixed-u0.1` or `end-of-optimism:eps=0.01,a=2`, or one read from a TOML file."""
+    text = os.fspath(name)
+    if text.endswith(".toml") or os.sep in text or (text not in CATALOG and Path(text).is_file()):
+        return Instance.load(text)
+    family, _, given = ALIASES.get(text, text).partition(":")
+    if family not in FAMILIES:
+        raise UnknownName("instance", text, [*CATALOG, *(known for known in FAMILIES if known not in CATALOG)])
+    made = FAMILIES[family].make(**_parameters(FAMILIES[family], given))
+    return Instance(made.sets, theta=made.theta, probabilities=made.probabilities, noise=made.noise, name=text)
+
+
+def _parameters(family: Family, given: str) -> dict[str, float]:
+    """Parse key=value,key=value against the family's parameters; whole numbers where the default is one."""
+    parameters: dict[str, float] = {}
+    for pair in given.split(",") if given else []:
+        key, _, value = pair.partition("=")
+        if key not in family.parameters:
+            raise UnknownName(f"parameter of {family.name}", key, family.parameters)
+        try:
+            parameters[key] = type(family.parameters[key])(value)
+        except ValueError:
+            kind = "a whole number" if isinstance(family.parameters[key], int) else "a number"
+            raise InvalidInput(f"{family.name}:{key}", kind, value) from None
+    return parameters
+
+
+def _family(name: str) -> Callable[[Callable[..., Instance]], Callable[..., Instance]]:
+    def register(make: Callable[..., Instance]) -> Callable[..., Instance]:
+        FAMILIES[name] = Family(name, make)
+        return make
+
+    return register
+
+
+def _require(holds: bool, where: str, expected: str, got: float) -> None:
+    if not holds:
+        raise InvalidInput(where, expected, got)
+
+
+@_family("fixed")
+def _fixed(u: float = 0.1) -> Instance:
+    """One set (1,0), (0,1), (1-u,5u); theta (1,0). The paper has u = 0.1 and 0.2; below 0.04 the arm (0,1) carries the exploration."""
+    _require(0 < u < 1, "fixed:u", "a number between 0 and 1", u)
+    return Instance(ActionSets([[[1, 0], [0, 1], [1 - u, 5 * u]]]), theta=[1, 0])
+
+
+@_family("scenario-one")
+def _scenario_one() -> Instance:
+    """The paper's changing sets, p = 0.3/0.7 in R^3: neither set spans, the optimum is not unique."""
+    first = [[1, 0, 0], [0, 1, 0], [0.9, 0.5, 0]]
+    second = [[0, 1, 0], [0, 0, 1], [0, 0.5, 0.9]]
+    return Instance(ActionSets([first, second]), theta=[1, 0, 1], probabilities=[0.3, 0.7])
+
+
+def _two_contexts(probabilities: list[float]) -> Instance:
+    first = [[1, 0], [0, 1], [0.9, 0.5]]
+    second = [[0, 1], [-1, 0], [-1, 0]]
+    return Instance(ActionSets([first, second]), theta=[1, 0], probabilities=probabilities)
+
+
+@_family("scenario-two")
+def _scenario_two() -> Instance:
+    """The paper's rare context, p = 0.99/0.01: the optimal arms span, but one of them hardly ever comes."""
+    return _two_contexts([0.99, 0.01])
+
+
+@_family("bounded")
+def _bounded() -> Instance:
+    """Scenario two with p = 0.8/0.2: the optimal arms span, regret stays bounded."""
+    return _two_contexts([0.8, 0.2])
+
+
+def _on_circle(arms: int, seed: int) -> Floats:
+    """(arms, 2) directions uniform on the unit circle."""
+    angles = np.random.default_rng(seed).uniform(0, 2 * np.pi, arms)
+    return np.column_stack([np.cos(angles), np.sin(angles)])
+
+
+@_family("circle")
+def _circle(arms: int = 100, seed: int = 0) -> Instance:
+    """Arms uniform on the unit circle (a draw by seed), theta (1,0); the paper has 100 and 5 arms."""
+    _require(arms >= 1, "circle:arms", "at least 1", arms)
+    _require(seed >= 0, "circle:seed", "at least 0", seed)
+    return Instance(ActionSets([_on_circle(arms, seed)]), theta=[1, 0])
+
+
+@_family("random-theta")
+def _random_theta(arms: int = 100, seed: int = 0) -> Instance:
+    """The arms of circle with theta ~ N(0, 10 I) normalised; the paper draws theta anew in each replication: vary the seed."""
+    _require(arms >= 1, "random-theta:arms", "at least 1", arms)
+    _require(seed >= 0, "random-theta:seed", "at least 0", seed)
+    theta = np.random.default_rng([seed, 1]).normal(scale=np.sqrt(10), size=2)
+    return Instance(ActionSets([_on_circle(arms, 0)]), theta=theta / np.linalg.norm(theta))
+
+
+@_family("end-of-optimism")
+def _end_of_optimism(eps: float = 0.01, a: float = 2.0) -> Instance:
+    """(1,0), (0,1), (1-eps,a eps); theta (1,0) (Lattimore & Szepesvari 2017): C = min(2 a^2, 2/eps)."""
+    _require(0 < eps < 1, "end-of-optimism:eps", "a number between 0 and 1", eps)
+    _require(0 < a < np.inf, "end-of-optimism:a", "a positive number", a)
+    return Instance(ActionSets([[[1, 0], [0, 1], [1 - eps, a * eps]]]), theta=[1, 0])
+
+
+@_family("orthogonal")
+def _orthogonal(d: int = 5, gap: float = 0.2) -> Instance:
+    """e_1..e_d with gaps 0, gap, 2 gap, ...: the finite-armed bandit, C = sum of 2/gap (Lai & Robbins 1985)."""
+    _require(d >= 1, "orthogonal:d", "at least 1", d)
+    _require(0 < gap < np.inf, "orthogonal:gap", "a positive number", gap)
+    return Instance(ActionSets([np.eye(d)]), theta=1.0 - gap * np.arange(d))
+
+
+@_family("ids-eoo")
+def _ids_eoo() -> Instance:
+    """end-of-optimism with eps = 0.01, a = 4, noise variance 0.1 (Kirschner et al. 2021): C = 3.2."""
+    made = _end_of_optimism(eps=0.01, a=4.0)
+    return Instance(made.sets, theta=made.theta, noise=np.sqrt(0.1))
+
+
+@_family("solid-toy")
+def _solid_toy(xi: float = 0.1, p: float = 0.5) -> Instance:
+    """Two contexts in R^3 (after Tirinzoni et al. 2020, recalled, not re-read): the first one's exploration belongs in the second, C = 10."""
+    _require(0 < xi < 0.2, "solid-toy:xi", "a number between 0 and 0.2", xi)
+    _require(0 < p < 1, "solid-toy:p", "a number between 0 and 1", p)
+    first = [[1, 0, 0], [0, 1, 0], [1 - xi, 2 * xi, 0]]
+    second = [[0, 0.6, 0.8], [0, 0, 1], [0, xi / 10, 1 - xi]]
+    return Instance(ActionSets([first, second]), theta=[1, 0, 1], probabilities=[p, 1 - p])

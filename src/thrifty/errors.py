@@ -1,0 +1,36 @@
+"""Every exception that a user can see. Each message is one line: where, what was expected, what came."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class ThriftyError(Exception):
+    """Base of all errors that thrifty raises on purpose."""
+
+
+class InvalidInput(ThriftyError, ValueError):
+    """A value that cannot be used."""
+
+    def __init__(self, where: str, expected: str, got: object) -> None:
+        super().__init__(f"{where}: {expected} expected, got {_short(got)}")
+        self.where, self.expected, self.got = where, expected, got
+
+
+class UnknownName(ThriftyError, LookupError):
+    """A name that nothing goes by; suggests the nearest."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+        known = list(known)
+        near = get_close_matches(name, known, n=1, cutoff=0.5)
+        advice = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
+        super().__init__(f"unknown {kind} {name!r}; {advice}")
+        self.kind, self.name, self.suggestion = kind, name, near[0] if near else None
+
+
+class BadFile(ThriftyError):
+    """A file that cannot be read or written, or whose content cannot be used; the message starts with its path."""
+
+
+def _short(value: object) -> str:
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 60 else text[:57] + "..."

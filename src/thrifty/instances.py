@@ -1,0 +1,193 @@
+"""Instance: action sets together with the truth that only a simulator knows; read from and written to TOML."""
+
+import json
+import os
+import tempfile
+import tomllib
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from thrifty.actions import ActionSets, default_names, numbers
+from thrifty.arrays import Bools, Floats, Ints
+from thrifty.errors import InvalidInput, UnknownName, BadFile
+
+_KEYS = ("name", "theta", "noise", "contexts")
+_CONTEXT_KEYS = ("name", "probability", "arms", "arm_names")
+
+
+class Instance:
+    """A linear contextual bandit: reward <x, theta> + noise in a context drawn from a law.
+
+    Parameters
+    ----------
+    sets : the action sets, of dimension d
+    theta : (d,) the parameter
+    probabilities : (M,) how often each context comes, positive, summing to 1; uniform by default
+    noise : standard deviation of the reward noise
+    name : what to call it
+    """
+
+    def __init__(self, sets: ActionSets, *, theta: ArrayLike, probabilities: ArrayLike | None = None, noise: float = 1.0, name: str = "") -> None:
+        self.sets = sets
+        self.theta: Floats = numbers(theta, "theta")
+        if len(self.theta) != sets.dimension:
+            raise InvalidInput("theta", f"{sets.dimension} numbers (arms have {sets.dimension})", len(self.theta))
+        self.probabilities: Floats = _law(probabilities, sets.contexts)
+        if isinstance(noise, bool | str) or not np.isscalar(noise) or not 0 < noise < np.inf:
+            raise InvalidInput("noise", "a positive number", noise)
+        self.noise = float(noise)
+        if not isinstance(name, str):
+            raise InvalidInput("name", "a string", name)
+        self.name = name
+        self.theta.setflags(write=False)
+        self.probabilities.setflags(write=False)
+
+    @cached_property
+    def means(self) -> Floats:
+        """(k,) the mean reward of each row."""
+        return self.sets.rows @ self.theta
+
+    @cached_property
+    def gaps(self) -> Floats:
+        """(k,) how much worse each row is than the best of its context; exactly 0 where it is as good up to rounding."""
+        starts = self.sets.offsets[:-1]
+        of_row = self.sets.context_of_row
+        gaps = np.maximum.reduceat(self.means, starts)[of_row] - self.means
+        # |fl(x . theta) - x . theta| <= d u sum |x_i theta_i|: below twice that, two means cannot be told apart
+        mass = np.abs(self.sets.rows) @ np.abs(self.theta)
+        rounding = 2 * self.sets.dimension * np.finfo(float).eps * np.maximum.reduceat(mass, starts)[of_row]
+        return np.where(gaps <= rounding, 0.0, gaps)
+
+    @cached_property
+    def optimal(self) -> Bools:
+        """(k,) whether a row is optimal in its context; ties are all optimal."""
+        return self.gaps == 0.0
+
+    @cached_property
+    def best_arms(self) -> Ints:
+        """(M,) the first optimal arm of each context, counted within the context."""
+        return np.array([np.flatnonzero(best)[0] for best in self.sets.split(self.optimal)])
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the instance to a TOML file, whole or not at all; reading it gives the same numbers back to the last bit."""
+        lines = [f"name = {_toml(self.name)}", f"theta = {_toml(self.theta.tolist())}", f"noise = {_toml(self.noise)}"]
+        for m, (name, probability) in enumerate(zip(self.sets.context_names, self.probabilities.tolist(), strict=True)):
+            lines += ["", "[[contexts]]"]
+            if self.sets.context_names != default_names(self.sets.contexts):
+                lines += [f"name = {_toml(name)}"]
+            lines += [f"probability = {_toml(probability)}", "arms = ["]
+            lines += [f"    {_toml(arm)}," for arm in self.sets.arms(m).tolist()] + ["]"]
+            if self.sets.arm_names[m] != default_names(len(self.sets.arms(m))):
+                lines += [f"arm_names = {_toml(list(self.sets.arm_names[m]))}"]
+        _write_whole(Path(path), "\n".join(lines) + "\n")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Instance":
+        """Read an instance from a TOML file."""
+        try:
+            with open(path, "rb") as file:
+                document = tomllib.load(file)
+        except OSError as error:
+            raise BadFile(f"{path}: {error.strerror or error}") from None
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise BadFile(f"{path}: not valid TOML: {error}") from None
+        try:
+            return _from_document(document, default_name=Path(path).stem)
+        except (InvalidInput, UnknownName) as error:
+            raise BadFile(f"{path}: {error}") from None
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Instance)
+            and self.sets == other.sets
+            and np.array_equal(self.theta, other.theta)
+            and np.array_equal(self.probabilities, other.probabilities)
+            and (self.noise, self.name) == (other.noise, other.name)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.sets, self.theta.tobytes(), self.probabilities.tobytes(), self.noise, self.name))
+
+    def __repr__(self) -> str:
+        return f"Instance({self.name!r}, {self.sets.contexts} contexts, {len(self.sets.rows)} arms, d={self.sets.dimension})"
+
+
+def _law(probabilities: ArrayLike | None, contexts: int) -> Floats:
+    """(M,) a checked context law."""
+    if probabilities is None:
+        return np.full(contexts, 1.0 / contexts)
+    law = numbers(probabilities, "probabilities")
+    if len(law) != contexts:
+        raise InvalidInput("probabilities", f"{contexts} numbers (one a context)", len(law))
+    for m in np.flatnonzero(law <= 0):
+        raise InvalidInput(f"probabilities[{m}]", "a positive number (leave a context out that never comes)", float(law[m]))
+    if abs(law.sum() - 1) > 1e-9:
+        raise InvalidInput("probabilities", "numbers that sum to 1", float(law.sum()))
+    return law
+
+
+def _from_document(document: Mapping[str, Any], *, default_name: str) -> Instance:
+    """An instance from the parsed TOML."""
+    _check_keys(document, _KEYS, required=("theta", "contexts"), where="")
+    contexts = document["contexts"]
+    if not isinstance(contexts, list) or not contexts or not all(isinstance(table, dict) for table in contexts):
+        raise InvalidInput("contexts", "one [[contexts]] table or more", contexts)
+    for m, table in enumerate(contexts):
+        _check_keys(table, _CONTEXT_KEYS, required=("arms",), where=f"contexts[{m}].")
+        if not isinstance(table["arms"], list):
+            raise InvalidInput(f"contexts[{m}].arms", "a list of arms", table["arms"])
+    names = default_names(len(contexts))
+    sets = ActionSets(
+        [table["arms"] for table in contexts],
+        context_names=[table.get("name", names[m]) for m, table in enumerate(contexts)],
+        arm_names=[table.get("arm_names", default_names(len(table["arms"]))) for table in contexts],
+    )
+    given = [m for m, table in enumerate(contexts) if "probability" in table]
+    if given and len(given) < len(contexts):
+        missing = next(m for m in range(len(contexts)) if m not in given)
+        raise InvalidInput(f"contexts[{missing}].probability", f"a number (contexts[{given[0]}] has one)", "none")
+    return Instance(
+        sets,
+        theta=document["theta"],
+        probabilities=[table["probability"] for table in contexts] if given else None,
+        noise=document.get("noise", 1.0),
+        name=document.get("name", default_name),
+    )
+
+
+def _check_keys(table: Mapping[str, Any], known: tuple[str, ...], *, required: tuple[str, ...], where: str) -> None:
+    for key in table:
+        if key not in known:
+            raise UnknownName("key", where + key, [where + name for name in known])
+    for key in required:
+        if key not in table:
+            raise InvalidInput(where + key, "this key", "nothing")
+
+
+def _toml(value: str | float | list[Any]) -> str:
+    """A TOML literal. A JSON string is one too, but for the DEL character; repr gives every float back."""
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return f"[{', '.join(map(_toml, value))}]" if isinstance(value, list) else repr(value)
+
+
+def _write_whole(path: Path, text: str) -> None:
+    """Write a file so that other readers see the old content or the new, never a part."""
+    try:
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+    except OSError as error:
+        raise BadFile(f"{path}: cannot be written: {error.strerror or error}") from None
