@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from thrifty.arrays import Floats, Ints
+from thrifty.arrays import Floats, Ints, finite_numbers
 from thrifty.errors import InvalidInput, UnknownName
 
 
@@ -39,9 +39,7 @@ class ActionSets:
         self.context_names = _names(context_names, len(blocks), "context_names", "context")
         if arm_names is not None and len(arm_names) != len(blocks):
             raise InvalidInput("arm_names", f"{len(blocks)} lists (one a context)", len(arm_names))
-        self.arm_names = tuple(
-            _names(None if arm_names is None else arm_names[m], len(block), f"arm_names[{m}]", "arm") for m, block in enumerate(blocks)
-        )
+        self.arm_names = tuple(_names(None if arm_names is None else arm_names[m], len(block), f"arm_names[{m}]", "arm") for m, block in enumerate(blocks))
 
     @property
     def contexts(self) -> int:
@@ -137,25 +135,12 @@ def _explain(arms: ArrayLike, where: str) -> NoReturn:
         raise InvalidInput(where, "at least one arm", "none")
     if not isinstance(arms, Sequence | np.ndarray) or isinstance(arms, str):
         raise InvalidInput(where, "a list of arms", arms)
-    first = numbers(arms[0], f"{where}[0]")
+    first = finite_numbers(arms[0], f"{where}[0]")
     for i, arm in enumerate(arms):
-        vector = numbers(arm, f"{where}[{i}]")
+        vector = finite_numbers(arm, f"{where}[{i}]")
         if len(vector) != len(first):
             raise InvalidInput(f"{where}[{i}]", f"{len(first)} numbers (as in {where}[0])", len(vector))
     raise InvalidInput(where, "a list of arms", arms)
-
-
-def numbers(values: ArrayLike, where: str) -> Floats:
-    """values as a finite float array (n,), n > 0; where names them in the error."""
-    try:
-        vector = np.asarray(values)
-    except ValueError:
-        vector = np.empty(0)
-    if vector.ndim != 1 or vector.size == 0 or vector.dtype.kind not in "biuf":
-        raise InvalidInput(where, "a list of numbers", values)
-    for i in np.flatnonzero(~np.isfinite(vector)):
-        raise InvalidInput(f"{where}[{i}]", "a finite number", float(vector[i]))
-    return vector + 0.0
 
 
 def default_names(count: int) -> tuple[str, ...]:

@@ -1,8 +1,30 @@
-"""The array types that signatures speak of."""
+"""The array types that signatures speak of, and the checks that make them out of what users pass."""
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+
+from thrifty.errors import InvalidInput
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
+
+
+def finite_numbers(values: ArrayLike, where: str) -> Floats:
+    """Turn values into a new float array (n,), n > 0, without NaN or infinity; where names them in the error."""
+    try:
+        vector = np.asarray(values)
+    except ValueError:
+        vector = np.empty(0)
+    if vector.ndim != 1 or vector.size == 0 or vector.dtype.kind not in "biuf":
+        raise InvalidInput(where, "a list of numbers", values)
+    for i in np.flatnonzero(~np.isfinite(vector)):
+        raise InvalidInput(f"{where}[{i}]", "a finite number", float(vector[i]))
+    return vector + 0.0
+
+
+def positive_number(value: float, where: str, *, below: float = np.inf) -> float:
+    """Check that value is a number between 0 and below, both excluded."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 < value < below:
+        raise InvalidInput(where, "a positive number" if below == np.inf else f"a number between 0 and {below:g}", value)
+    return float(value)

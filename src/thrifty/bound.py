@@ -4,11 +4,26 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from thrifty.allocation import Allocation, Status, allocate
 from thrifty.arrays import Floats
 from thrifty.instances import Instance
 
 TOLERANCE = 1e-9  # of a bound: it is solved once, so ask for more than a policy's inner loop does
+
+
+@dataclass(frozen=True)
+class Carrier:
+    """An arm that an optimal policy keeps playing: free because it is optimal, or for what it teaches."""
+
+    context: str
+    probability: float
+    arm: str
+    gap: float
+    pulls: float  # per log n; inf if free
+    share: float  # of C
+    free: bool
 
 
 @dataclass(frozen=True)
@@ -55,6 +70,38 @@ class Bound:
     def allocation(self) -> list[Floats]:
         """For each context the pulls of its arms per log n; inf for optimal arms."""
         return self.instance.sets.split(self.solution.pulls)
+
+    def carriers(self) -> list[Carrier]:
+        """The arms with pulls, context after context."""
+        sets, pulls = self.instance.sets, self.solution.pulls
+        rows = []
+        for row in np.flatnonzero(pulls > 0):
+            m = int(sets.context_of_row[row])
+            gap, free = float(self.instance.gaps[row]), bool(np.isinf(pulls[row]))
+            rows.append(
+                Carrier(
+                    context=sets.context_names[m],
+                    probability=float(self.instance.probabilities[m]),
+                    arm=sets.arm_names[m][row - sets.offsets[m]],
+                    gap=gap,
+                    pulls=float(pulls[row]),
+                    share=0.0 if free else float(pulls[row]) * gap / self.constant,
+                    free=free,
+                )
+            )
+        return rows
+
+    def in_words(self) -> str:
+        """What the constant means, in a sentence."""
+        if self.instance.optimal.all():
+            return "Every arm is optimal: there is nothing to explore."
+        if self.reduced_dimension == 0:
+            return "The optimal arms span the space: exploration is free, and regret grows slower than log n."
+        directions = "direction" if self.reduced_dimension == 1 else "directions"
+        return (
+            f"No consistent policy has less regret than {self.constant:.6g} log n in the long run: "
+            f"the optimal arms leave {self.reduced_dimension} {directions} to explore."
+        )
 
     def to_json(self) -> dict[str, Any]:
         """The JSON contract of `thrifty bound --json`."""

@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -76,6 +77,26 @@ def instance(name: str | os.PathLike[str]) -> Instance:
     return Instance(made.sets, theta=made.theta, probabilities=made.probabilities, noise=made.noise, name=text)
 
 
+def describe() -> list[dict[str, Any]]:
+    """What the catalog holds, one entry an instance."""
+    entries = []
+    for name in CATALOG:
+        family = FAMILIES[ALIASES.get(name, name).partition(":")[0]]
+        sets = instance(name).sets
+        entries.append(
+            {
+                "name": name,
+                "contexts": sets.contexts,
+                "arms": len(sets.rows),
+                "dimension": sets.dimension,
+                "parameters": {} if name in ALIASES else family.parameters,
+                "family": family.name,
+                "definition": family.definition,
+            }
+        )
+    return entries
+
+
 def _parameters(family: Family, given: str) -> dict[str, float]:
     """Parse key=value,key=value against the family's parameters; whole numbers where the default is one."""
     parameters: dict[str, float] = {}
@@ -99,6 +120,10 @@ def _family(name: str) -> Callable[[Callable[..., Instance]], Callable[..., Inst
     return register
 
 
+def _sets(*sets: list[list[float]]) -> ActionSets:
+    return ActionSets(sets)
+
+
 def _require(holds: bool, where: str, expected: str, got: float) -> None:
     if not holds:
         raise InvalidInput(where, expected, got)
@@ -108,21 +133,21 @@ def _require(holds: bool, where: str, expected: str, got: float) -> None:
 def _fixed(u: float = 0.1) -> Instance:
     """One set (1,0), (0,1), (1-u,5u); theta (1,0). The paper has u = 0.1 and 0.2; below 0.04 the arm (0,1) carries the exploration."""
     _require(0 < u < 1, "fixed:u", "a number between 0 and 1", u)
-    return Instance(ActionSets([[[1, 0], [0, 1], [1 - u, 5 * u]]]), theta=[1, 0])
+    return Instance(_sets([[1, 0], [0, 1], [1 - u, 5 * u]]), theta=[1, 0])
 
 
 @_family("scenario-one")
 def _scenario_one() -> Instance:
     """The paper's changing sets, p = 0.3/0.7 in R^3: neither set spans, the optimum is not unique."""
-    first = [[1, 0, 0], [0, 1, 0], [0.9, 0.5, 0]]
-    second = [[0, 1, 0], [0, 0, 1], [0, 0.5, 0.9]]
-    return Instance(ActionSets([first, second]), theta=[1, 0, 1], probabilities=[0.3, 0.7])
+    first: list[list[float]] = [[1, 0, 0], [0, 1, 0], [0.9, 0.5, 0]]
+    second: list[list[float]] = [[0, 1, 0], [0, 0, 1], [0, 0.5, 0.9]]
+    return Instance(_sets(first, second), theta=[1, 0, 1], probabilities=[0.3, 0.7])
 
 
 def _two_contexts(probabilities: list[float]) -> Instance:
-    first = [[1, 0], [0, 1], [0.9, 0.5]]
-    second = [[0, 1], [-1, 0], [-1, 0]]
-    return Instance(ActionSets([first, second]), theta=[1, 0], probabilities=probabilities)
+    first: list[list[float]] = [[1, 0], [0, 1], [0.9, 0.5]]
+    second: list[list[float]] = [[0, 1], [-1, 0], [-1, 0]]
+    return Instance(_sets(first, second), theta=[1, 0], probabilities=probabilities)
 
 
 @_family("scenario-two")
@@ -165,7 +190,7 @@ def _end_of_optimism(eps: float = 0.01, a: float = 2.0) -> Instance:
     """(1,0), (0,1), (1-eps,a eps); theta (1,0) (Lattimore & Szepesvari 2017): C = min(2 a^2, 2/eps)."""
     _require(0 < eps < 1, "end-of-optimism:eps", "a number between 0 and 1", eps)
     _require(0 < a < np.inf, "end-of-optimism:a", "a positive number", a)
-    return Instance(ActionSets([[[1, 0], [0, 1], [1 - eps, a * eps]]]), theta=[1, 0])
+    return Instance(_sets([[1, 0], [0, 1], [1 - eps, a * eps]]), theta=[1, 0])
 
 
 @_family("orthogonal")
@@ -188,6 +213,6 @@ def _solid_toy(xi: float = 0.1, p: float = 0.5) -> Instance:
     """Two contexts in R^3 (after Tirinzoni et al. 2020, recalled, not re-read): the first one's exploration belongs in the second, C = 10."""
     _require(0 < xi < 0.2, "solid-toy:xi", "a number between 0 and 0.2", xi)
     _require(0 < p < 1, "solid-toy:p", "a number between 0 and 1", p)
-    first = [[1, 0, 0], [0, 1, 0], [1 - xi, 2 * xi, 0]]
-    second = [[0, 0.6, 0.8], [0, 0, 1], [0, xi / 10, 1 - xi]]
-    return Instance(ActionSets([first, second]), theta=[1, 0, 1], probabilities=[p, 1 - p])
+    first: list[list[float]] = [[1, 0, 0], [0, 1, 0], [1 - xi, 2 * xi, 0]]
+    second: list[list[float]] = [[0, 0.6, 0.8], [0, 0, 1], [0, xi / 10, 1 - xi]]
+    return Instance(_sets(first, second), theta=[1, 0, 1], probabilities=[p, 1 - p])

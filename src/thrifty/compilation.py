@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numba
 from platformdirs import user_cache_path
@@ -25,14 +25,15 @@ _MONTH = 30 * 24 * 3600.0
 def compiled(function: F) -> F:
     """Compile with Numba in nopython mode, without the GIL, cached on disk across processes."""
     folder = cache_folder()
-    if folder is None:
-        return numba.njit(nogil=True, error_model="numpy")(function)  # type: ignore[no-any-return]  # numba has no type hints
-    previous = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(folder)  # read once, when the dispatcher is made: other packages keep their own folder
+    decorate: Any = numba.njit(cache=folder is not None, nogil=True, error_model="numpy")  # x / 0 is inf, as in NumPy
+    config: Any = numba.config
+    previous = config.CACHE_DIR
+    config.CACHE_DIR = str(folder or previous)  # read when the dispatcher is made: other packages keep their own folder
     try:
-        return numba.njit(cache=True, nogil=True, error_model="numpy")(function)  # type: ignore[no-any-return]  # numba has no type hints
+        dispatcher: F = decorate(function)
     finally:
-        numba.config.CACHE_DIR = previous
+        config.CACHE_DIR = previous
+    return dispatcher
 
 
 @cache
@@ -50,10 +51,13 @@ def cache_folder() -> Path | None:
     return folder if os.access(folder, os.W_OK) else None
 
 
-def is_warm() -> bool:
-    """Whether an earlier process has compiled and kept something of this version."""
+@cache
+def announce(function: Callable[..., object]) -> None:
+    """Tell a person at a terminal, once, that the first call of a compiled function on a machine has to wait for the compiler."""
     folder = cache_folder()
-    return folder is not None and any(folder.rglob("*.nbi"))
+    name = f"*.{function.__name__}-*.nbi"
+    if sys.stderr.isatty() and (folder is None or not any(folder.rglob(name))):
+        print("thrifty: compiling for this machine, once; this takes about a minute", file=sys.stderr)
 
 
 def _source_hash() -> str:

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from thrifty.actions import ActionSets, default_names, numbers
-from thrifty.arrays import Bools, Floats, Ints
-from thrifty.errors import InvalidInput, UnknownName, BadFile
+from thrifty.actions import ActionSets, default_names
+from thrifty.arrays import Bools, Floats, Ints, finite_numbers, positive_number
+from thrifty.errors import BadFile, InvalidInput, UnknownName
 
 _KEYS = ("name", "theta", "noise", "contexts")
 _CONTEXT_KEYS = ("name", "probability", "arms", "arm_names")
@@ -34,13 +34,11 @@ class Instance:
 
     def __init__(self, sets: ActionSets, *, theta: ArrayLike, probabilities: ArrayLike | None = None, noise: float = 1.0, name: str = "") -> None:
         self.sets = sets
-        self.theta: Floats = numbers(theta, "theta")
+        self.theta: Floats = finite_numbers(theta, "theta")
         if len(self.theta) != sets.dimension:
             raise InvalidInput("theta", f"{sets.dimension} numbers (arms have {sets.dimension})", len(self.theta))
         self.probabilities: Floats = _law(probabilities, sets.contexts)
-        if isinstance(noise, bool | str) or not np.isscalar(noise) or not 0 < noise < np.inf:
-            raise InvalidInput("noise", "a positive number", noise)
-        self.noise = float(noise)
+        self.noise = positive_number(noise, "noise")
         if not isinstance(name, str):
             raise InvalidInput("name", "a string", name)
         self.name = name
@@ -66,7 +64,7 @@ class Instance:
     @cached_property
     def optimal(self) -> Bools:
         """(k,) whether a row is optimal in its context; ties are all optimal."""
-        return self.gaps == 0.0
+        return np.equal(self.gaps, 0.0)
 
     @cached_property
     def best_arms(self) -> Ints:
@@ -74,7 +72,11 @@ class Instance:
         return np.array([np.flatnonzero(best)[0] for best in self.sets.split(self.optimal)])
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the instance to a TOML file, whole or not at all; reading it gives the same numbers back to the last bit."""
+        """Write the instance to a TOML file, whole or not at all."""
+        _write_whole(Path(path), self.to_toml())
+
+    def to_toml(self) -> str:
+        """The instance as TOML; reading it gives the same numbers back to the last bit."""
         lines = [f"name = {_toml(self.name)}", f"theta = {_toml(self.theta.tolist())}", f"noise = {_toml(self.noise)}"]
         for m, (name, probability) in enumerate(zip(self.sets.context_names, self.probabilities.tolist(), strict=True)):
             lines += ["", "[[contexts]]"]
@@ -84,7 +86,7 @@ class Instance:
             lines += [f"    {_toml(arm)}," for arm in self.sets.arms(m).tolist()] + ["]"]
             if self.sets.arm_names[m] != default_names(len(self.sets.arms(m))):
                 lines += [f"arm_names = {_toml(list(self.sets.arm_names[m]))}"]
-        _write_whole(Path(path), "\n".join(lines) + "\n")
+        return "\n".join(lines) + "\n"
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Instance":
@@ -121,7 +123,7 @@ def _law(probabilities: ArrayLike | None, contexts: int) -> Floats:
     """(M,) a checked context law."""
     if probabilities is None:
         return np.full(contexts, 1.0 / contexts)
-    law = numbers(probabilities, "probabilities")
+    law = finite_numbers(probabilities, "probabilities")
     if len(law) != contexts:
         raise InvalidInput("probabilities", f"{contexts} numbers (one a context)", len(law))
     for m in np.flatnonzero(law <= 0):

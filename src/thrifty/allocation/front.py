@@ -6,9 +6,9 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import ArrayLike
 
-from thrifty.actions import numbers
 from thrifty.allocation.arms import allocate_arms
-from thrifty.arrays import Bools, Floats
+from thrifty.arrays import Bools, Floats, finite_numbers, positive_number
+from thrifty.compilation import announce
 from thrifty.errors import InvalidInput
 
 ALMOST = 1e-3  # a certified gap up to this is worth having, even where the tolerance was missed
@@ -102,14 +102,15 @@ def allocate(
     """
     rows, differences, optimal = _check_arms(features, gaps, best)
     k, d = rows.shape
-    sigma = _check_number("noise", noise, np.inf)
-    tolerance = _check_number("tol", tol, 1.0)
+    sigma = positive_number(noise, "noise")
+    tolerance = positive_number(tol, "tol", below=1.0)
     pulls, prices = np.zeros(k), np.zeros(k)
     if warm is not None:
         if warm.pulls.shape != (k,):
             raise InvalidInput("warm", f"an allocation of {k} arms", len(warm.pulls))
         pulls[:], prices[:] = warm.pulls, warm.prices
     known = np.zeros((d, d)) if base is None else _check_base(base, d)
+    announce(allocate_arms)
     outcome = allocate_arms(rows, differences, optimal, sigma, known, base is None, pulls, prices, warm is not None, tolerance)
     lower, upper = min(outcome.lower, outcome.upper), outcome.upper
     return Allocation(
@@ -140,7 +141,7 @@ def _check_arms(features: ArrayLike, gaps: ArrayLike, best: ArrayLike) -> tuple[
         raise InvalidInput("features", "a (k, d) array with at least one arm", rows.shape)
     for i in np.flatnonzero(~np.isfinite(rows).all(axis=1)):
         raise InvalidInput(f"features[{i}]", "finite numbers", rows[i])
-    differences = numbers(gaps, "gaps")
+    differences = finite_numbers(gaps, "gaps")
     optimal = np.ascontiguousarray(best, dtype=np.bool_)
     if differences.shape != (len(rows),):
         raise InvalidInput("gaps", f"{len(rows)} numbers (one an arm)", len(differences))
@@ -149,12 +150,6 @@ def _check_arms(features: ArrayLike, gaps: ArrayLike, best: ArrayLike) -> tuple[
     for i in np.flatnonzero((differences <= 0) & ~optimal):
         raise InvalidInput(f"gaps[{i}]", "a positive number (the arm is not best)", float(differences[i]))
     return rows, differences, optimal
-
-
-def _check_number(where: str, value: float, below: float) -> float:
-    if not np.isscalar(value) or isinstance(value, str) or not 0 < value < below:
-        raise InvalidInput(where, "a positive number" if below == np.inf else f"a number between 0 and {below:g}", value)
-    return float(value)
 
 
 def _check_base(base: ArrayLike, d: int) -> Floats:

@@ -22,6 +22,7 @@ from thrifty.compilation import compiled
 MAX_ITERATIONS = 80
 PATIENCE = 10  # iterations without a tighter certificate before giving up
 BOUNDARY = 0.995  # share of the way to the boundary that a step may go
+STRAIN = 0.3  # share of the unit costs by which a step may break the dual equation
 PIVOT_FLOOR = 1e-20
 
 
@@ -71,6 +72,7 @@ def interior_point(program: Program, spend: Floats, prices: Floats, warmth: floa
     here = Geometry(np.empty((d, d)), np.empty((d, n)), np.empty((d, m)), np.empty(m), np.empty((m, n)), np.empty(n))
     point = Point(spend, np.empty(n), prices, np.empty(m))
     move = Point(np.empty(n), np.empty(n), np.empty(m), np.empty(m))
+    before = Point(np.empty(n), np.empty(n), np.empty(m), np.empty(m))
     newton = np.empty((n, n))
     lower, upper, iteration = 0.0, np.inf, 0
     best, idle = np.inf, 0
@@ -88,10 +90,8 @@ def interior_point(program: Program, spend: Floats, prices: Floats, warmth: floa
         if not factor(newton, PIVOT_FLOOR):
             break
         _direction(point, here, newton, 0.1 * tol * lower / (n + m), move)
-        working = _advance(point, move) and look(program, spend, here)
-        if working:
-            _slopes(program.columns, prices, here)
-            iteration += 1
+        working = _advance(program, point, here, move, before)
+        iteration += working
     largest = 0.0
     for i in range(m):
         largest = max(largest, here.g[i])
@@ -361,17 +361,48 @@ def _room(x: Floats, y: Floats, dx: Floats, dy: Floats) -> float:
 
 
 @compiled
-def _advance(point: Point, move: Point) -> bool:
-    """Step most of the way to the boundary, spend and prices each at their own length; False where no progress is left."""
-    a, mu, lam, s = point
-    primal = min(1.0, BOUNDARY * _room(a, s, move.a, move.s))
-    dual = min(1.0, BOUNDARY * _room(mu, lam, move.mu, move.lam))
-    if not max(primal, dual) > 1e-6:
-        return False
-    for j in range(a.size):
-        a[j] += primal * move.a[j]
-        mu[j] += dual * move.mu[j]
-    for i in range(s.size):
-        s[i] += primal * move.s[i]
-        lam[i] += dual * move.lam[i]
-    return True
+def _advance(program: Program, point: Point, here: Geometry, move: Point, before: Point) -> bool:
+    """Step most of the way to the boundary, spend and prices each at their own length; False where no progress is left.
+
+    The step is halved while it strains the dual equation, 1 = J^T lam + mu, by more than a share of the unit costs and more than before: it then has gone
+    further than the linear model of phi holds.
+    """
+    primal = min(1.0, BOUNDARY * _room(point.a, point.s, move.a, move.s))
+    dual = min(1.0, BOUNDARY * _room(point.mu, point.lam, move.mu, move.lam))
+    allowed = max(STRAIN, 1.5 * _strain(here.der, point.mu))
+    _copy(point, before)
+    while max(primal, dual) > 1e-6:
+        for j in range(point.a.size):
+            point.a[j] = before.a[j] + primal * move.a[j]
+            point.mu[j] = before.mu[j] + dual * move.mu[j]
+        for i in range(point.s.size):
+            point.s[i] = before.s[i] + primal * move.s[i]
+            point.lam[i] = before.lam[i] + dual * move.lam[i]
+        if look(program, point.a, here):
+            _slopes(program.columns, point.lam, here)
+            if _strain(here.der, point.mu) <= allowed:
+                return True
+        primal *= 0.5
+        dual *= 0.5
+    _copy(before, point)
+    look(program, point.a, here)
+    return False
+
+
+@compiled
+def _strain(der: Floats, mu: Floats) -> float:
+    """max |1 - der - mu|: how far the dual equation is from holding, as a share of the unit costs."""
+    largest = 0.0
+    for j in range(mu.size):
+        largest = max(largest, abs(1.0 - der[j] - mu[j]))
+    return largest
+
+
+@compiled
+def _copy(source: Point, target: Point) -> None:
+    for j in range(source.a.size):
+        target.a[j] = source.a[j]
+        target.mu[j] = source.mu[j]
+    for i in range(source.s.size):
+        target.s[i] = source.s[i]
+        target.lam[i] = source.lam[i]

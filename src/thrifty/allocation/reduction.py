@@ -52,7 +52,8 @@ def reduce_arms(features: Floats, gaps: Floats, best: Bools, noise: float, base:
     squared_norms(free, free_sizes)
     if not homogeneous:
         free_sizes[:] = free_sizes.max()  # the columns of base are no vectors of their own: one scale for all
-    free_rank = _grow(free, np.ones(free.shape[1]), free_sizes, basis, np.int64(0), picked)
+    nothing = int(np.int64(0))  # a literal would compile _grow a second time
+    free_rank = _grow(free, np.ones(free.shape[1]), free_sizes, basis, nothing, picked)
     first = free_rank if homogeneous else 0
     rows = _informative(features, np.flatnonzero(~best), scale, basis[:first])
     arms = _transposed(features, rows, scale)

@@ -8,13 +8,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from thrifty.allocation.certificate import lower_bound, upper_bound
+from thrifty.allocation.certificate import ROUNDING, lower_bound, upper_bound
 from thrifty.allocation.dense import factor, multiply_transposed, weighted_gram, whiten
 from thrifty.allocation.interior import Program, interior_point
 from thrifty.arrays import Bools, Floats, Ints
 from thrifty.compilation import compiled
 
 MAX_ROUNDS = 100
+MAX_STALLS = 5  # restarts from the best point so far, closer to the middle, before a solve is given up
 CHUNK = 256  # rows priced at a time, so that the buffers stay in the processor's cache
 SMALL = 256  # up to this size pricing costs next to nothing, and every solve goes straight to the tolerance
 WHOLE = 16  # programs up to this size are solved whole
@@ -62,7 +63,7 @@ def solve_program(program: Program, anchors: Ints, spend: Floats, prices: Floats
     small = max(k, l) <= SMALL
     warmth = WARMTH if resumed else 0.0
     inner = 0.5 * tol if resumed and small else LOOSE
-    lower, upper, iterations, rounds = 0.0, np.inf, 0, 0
+    lower, upper, iterations, rounds, stalls = 0.0, np.inf, 0, 0, 0
     while rounds < MAX_ROUNDS:
         chosen, binding = np.flatnonzero(view.chosen), np.flatnonzero(view.binding)
         few = _restrict(program, chosen, binding)
@@ -80,7 +81,8 @@ def solve_program(program: Program, anchors: Ints, spend: Floats, prices: Floats
         if gap <= tol:
             break
         added = _change_sets(program, anchors, gap, view)
-        if added == 0 and inner <= 0.5 * tol:
+        stalls += added == 0 and inner <= 0.5 * tol
+        if stalls > MAX_STALLS:
             break
         inner = 0.5 * tol if small else max(0.5 * tol, min(0.1 * gap, inner if added else 0.1 * inner))
         warmth = min(0.3, max(gap, 1e-4))
@@ -94,9 +96,7 @@ def _relative_gap(lower: float, upper: float) -> float:
 
 
 @compiled
-def _tidy(
-    program: Program, few: Program, a: Floats, w: Floats, view: View, lower: float, upper: float, tol: float
-) -> tuple[float, float]:
+def _tidy(program: Program, few: Program, a: Floats, w: Floats, view: View, lower: float, upper: float, tol: float) -> tuple[float, float]:
     """Set to zero what the interior-point method left on idle columns, and make a feasible for the whole program, if the certificate stays closed."""
     trimmed = np.empty(a.size)
     cost = 0.0
@@ -176,9 +176,10 @@ def _change_sets(program: Program, anchors: Ints, gap: float, view: View) -> int
     """Admit the rows that keep the certificate open, drop idle ones once the end is near; returns how many were admitted."""
     d = program.base.shape[0]
     columns, constraints = np.flatnonzero(view.chosen), np.flatnonzero(view.binding)
-    threshold = 1.0 + 0.01 * min(1.0, gap)
+    threshold = 1.0 + 0.01 * gap
+    violation = threshold if program.homogeneous else 1.0 + ROUNDING  # what no scaling will mend must go altogether
     added = _admit(view.der, view.chosen, max(2 * d, columns.size // 2), threshold)
-    added += _admit(view.g, view.binding, max(2 * d, constraints.size // 2), threshold)
+    added += _admit(view.g, view.binding, max(2 * d, constraints.size // 2), violation)
     if gap < 0.1 and columns.size > 4 * d:
         _drop(view.der, view.chosen, columns)
         _drop(view.g, view.binding, constraints)

@@ -1,0 +1,155 @@
+"""The command line: parse, call, print. Heavy modules are imported by the command that needs them."""
+
+import json
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from thrifty.errors import InvalidInput, ThriftyError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from thrifty.bound import Bound
+
+app = typer.Typer(
+    help="Exploration that costs no more than it must: linear contextual bandits, their lower bounds and optimal allocations.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+MOST_ROWS = 30  # a person reads no longer table
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+
+
+def main() -> None:
+    """Run the command line; a user's mistake ends with one line and exit code 2."""
+    try:
+        code = app(standalone_mode=False)
+    except (ThriftyError, typer.TyperException) as error:
+        message = error.format_message() if isinstance(error, typer.TyperException) else str(error)
+        if message:
+            print(f"thrifty: {message}", file=sys.stderr)
+        code = 2
+    except (typer.Abort, KeyboardInterrupt):
+        code = 130
+    sys.exit(code)
+
+
+@app.callback(invoke_without_command=True)
+def _version(version: Annotated[bool, typer.Option("--version", help="Print the version and leave.")] = False) -> None:
+    if version:
+        import thrifty
+
+        print(f"thrifty {thrifty.__version__}")
+        raise typer.Exit
+
+
+@app.command()
+def bound(
+    instances: Annotated[list[str] | None, typer.Argument(metavar="INSTANCE...", help="Names from the catalog or TOML files.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="Every instance of the catalog.")] = False,
+    as_json: Json = False,
+) -> None:
+    """The regret per log n that no consistent policy can beat, and which arms carry the exploration."""
+    from rich.console import Console
+
+    from thrifty.bound import lower_bound
+    from thrifty.catalog import CATALOG, instance
+
+    names = [*(instances or []), *(CATALOG if every else ())]
+    if not names:
+        raise InvalidInput("bound", "an instance, or --all", "nothing")
+    problems = [instance(name) for name in names]
+    with Console(stderr=True).status("solving"):
+        bounds = [lower_bound(problem) for problem in problems]
+    if as_json:
+        several = [{"instance": problem.name} | found.to_json() for problem, found in zip(problems, bounds, strict=True)]
+        _print_json(bounds[0].to_json() if len(bounds) == 1 else several)
+    elif len(bounds) == 1:
+        _print_bound(bounds[0])
+    else:
+        _print_bounds(bounds)
+    if any(found.status == "failed" for found in bounds):
+        raise typer.Exit(1)
+
+
+@app.command()
+def instances(
+    name: Annotated[str | None, typer.Argument(metavar="[INSTANCE]", help="Print this one as a TOML file, to start your own from.")] = None,
+    as_json: Json = False,
+) -> None:
+    """The catalog of named instances; with a name, that instance as TOML."""
+    from thrifty.catalog import describe, instance
+
+    if name is not None:
+        print(instance(name).to_toml(), end="")
+    elif as_json:
+        _print_json(describe())
+    else:
+        table = _table("instance", "contexts", "arms", "d", "parameters", "definition", numeric=("contexts", "arms", "d"))
+        for row in describe():
+            parameters = ",".join(f"{key}={value}" for key, value in row["parameters"].items())
+            table.add_row(row["name"], str(row["contexts"]), str(row["arms"]), str(row["dimension"]), parameters, row["definition"])
+        _show(table)
+
+
+def _print_bound(found: "Bound") -> None:
+    """One instance: the constant, what it means, and who carries the exploration."""
+    problem, sets = found.instance, found.instance.sets
+    plural = "" if sets.contexts == 1 else "s"
+    print(f"{problem.name}: {sets.contexts} context{plural}, {len(sets.rows)} arms, d = {sets.dimension}, noise {problem.noise:g}")
+    print(f"C = {found.constant:.6g}   ({found.status}, {_certified(found)})")
+    print(found.in_words())
+    table = _table("context", "probability", "arm", "gap", "pulls per log n", "share of C", numeric=("probability", "gap", "pulls per log n", "share of C"))
+    carriers = found.carriers()
+    for row in carriers[:MOST_ROWS]:
+        pulls = "free" if row.free else f"{row.pulls:.6g}"
+        share = "" if row.free else f"{row.share:.1%}"
+        table.add_row(row.context, f"{row.probability:g}", row.arm, f"{row.gap:.6g}", pulls, share)
+    _show(table)
+    if len(carriers) > MOST_ROWS:
+        print(f"and {len(carriers) - MOST_ROWS} more (--json has all)")
+    idle = len(sets.rows) - len(carriers)
+    if idle:
+        print(f"The other {idle} arms need no pulls of their own.")
+
+
+def _print_bounds(bounds: list["Bound"]) -> None:
+    """Several instances: a line each."""
+    table = _table("instance", "contexts", "arms", "d", "to explore", "C", "certificate", "exploration", numeric=("contexts", "arms", "d", "to explore", "C"))
+    for found in bounds:
+        sets = found.instance.sets
+        exploring = [row for row in found.carriers() if not row.free]
+        who = ", ".join(f"{row.context}/{row.arm} {row.share:.0%}" for row in exploring[:3]) + (", ..." if len(exploring) > 3 else "")
+        counts = [str(count) for count in (sets.contexts, len(sets.rows), sets.dimension, found.reduced_dimension)]
+        table.add_row(found.instance.name, *counts, f"{found.constant:.6g}", _certified(found), who or "free")
+    _show(table)
+    print("C: regret per log n that no consistent policy can beat.  exploration: context/arm, share of C.")
+
+
+def _certified(found: "Bound") -> str:
+    return "exact" if found.gap == 0 else f"gap {found.gap:.0e}"
+
+
+def _table(*headers: str, numeric: tuple[str, ...]) -> "Table":
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for header in headers:
+        table.add_column(header, justify="right" if header in numeric else "left", no_wrap=header != "definition")
+    return table
+
+
+def _show(table: "Table") -> None:
+    from rich.console import Console
+
+    Console(width=None if sys.stdout.isatty() else 200).print(table)
+
+
+def _print_json(value: Any) -> None:
+    print(json.dumps(value, indent=2))
