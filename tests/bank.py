@@ -37,9 +37,9 @@ def random_sets(rng: np.random.Generator, d: int, contexts: int, arms: int) -> l
 
 
 def random_problem(seed: int) -> tuple[Arms, float]:
-    """A random problem and a noise level; d from 2 to 8, one to three contexts, up to 12 arms each."""
+    """A random problem and a noise level; d from 2 to 8, one to three contexts, up to 16 arms each."""
     rng = np.random.default_rng(seed)
     d = int(rng.integers(2, 9))
     contexts = int(rng.integers(1, 4)) if d > 3 else 1
-    sets = random_sets(rng, d, contexts, int(rng.integers(3, 13)))
+    sets = random_sets(rng, d, contexts, int(rng.integers(6, 17)))
     return from_sets(sets, rng.normal(size=d)), float(rng.choice([0.1, 0.5, 1.0, 2.0]))

@@ -77,9 +77,10 @@ def interior_point(program: Program, spend: Floats, prices: Floats, warmth: floa
     lower, upper, iteration = 0.0, np.inf, 0
     best, idle = np.inf, 0
     _lift(spend, m, warmth)
-    working = make_feasible(program, spend, here, 1.0 + warmth if warmth > 0.0 else 2.0)
-    if working:
-        _start(program.columns, point, here, warmth)
+    if not make_feasible(program, spend, here, 1.0 + warmth if warmth > 0.0 else 2.0):
+        return Progress(lower, upper, iteration)
+    _start(program.columns, point, here, warmth)
+    working = True
     while working:
         lower, upper = _bracket(program.homogeneous, point, here)
         idle = 0 if upper - lower < 0.9 * best else idle + 1

@@ -19,8 +19,10 @@ MAX_STALLS = 5  # restarts from the best point so far, closer to the middle, bef
 CHUNK = 256  # rows priced at a time, so that the buffers stay in the processor's cache
 SMALL = 256  # up to this size pricing costs next to nothing, and every solve goes straight to the tolerance
 WHOLE = 16  # programs up to this size are solved whole
+FINAL = 0.05  # of the tolerance: the last solve goes further, so that idle columns can be told from the others
 LOOSE = 0.1  # no working set deserves a tighter solve before the rest has been priced
 WARMTH = 0.05  # how far a warm start is trusted
+MOST_WARMTH = 1e-4  # and how far the last point of this solve, at best
 IDLE = 0.8  # rows below this share of what would make them matter are dropped
 
 
@@ -62,31 +64,48 @@ def solve_program(program: Program, anchors: Ints, spend: Floats, prices: Floats
         _open(program, anchors, spend, prices, view)
     small = max(k, l) <= SMALL
     warmth = WARMTH if resumed else 0.0
-    inner = 0.5 * tol if resumed and small else LOOSE
+    inner = FINAL * tol if resumed and small else LOOSE
     lower, upper, iterations, rounds, stalls = 0.0, np.inf, 0, 0, 0
     while rounds < MAX_ROUNDS:
         chosen, binding = np.flatnonzero(view.chosen), np.flatnonzero(view.binding)
         few = _restrict(program, chosen, binding)
         a, w = _pick(spend, chosen), _pick(prices, binding)
         if chosen.size == k and binding.size == l:
-            inner = min(inner, 0.5 * tol)
+            inner = min(inner, FINAL * tol)
         iterations += interior_point(few, a, w, warmth, inner).iterations
         rounds += 1
         lower, upper = _price(program, few, a, w, view)
         gap = _relative_gap(lower, upper)
-        if gap <= tol:
-            lower, upper = _tidy(program, few, a, w, view, lower, upper, tol)
+        untidy = _tidy(program, few, chosen, a, w, view, tol) if gap <= tol else 1.0
         _put(spend, chosen, a)
         _put(prices, binding, w)
-        if gap <= tol:
+        if untidy <= tol:
+            lower, upper = _price(program, few, a, w, view)
             break
+        if gap <= tol and (untidy > LOOSE or inner <= FINAL * tol):
+            break
+        if gap <= tol:  # closed, but for columns that only a tighter solve without them can do without
+            inner, warmth = FINAL * tol, MOST_WARMTH
+            continue
         added = _change_sets(program, anchors, gap, view)
-        stalls += added == 0 and inner <= 0.5 * tol
+        stalls += added == 0 and inner <= FINAL * tol
         if stalls > MAX_STALLS:
             break
-        inner = 0.5 * tol if small else max(0.5 * tol, min(0.1 * gap, inner if added else 0.1 * inner))
-        warmth = min(0.3, max(gap, 1e-4))
+        inner = FINAL * tol if small else max(FINAL * tol, min(0.1 * gap, inner if added else 0.1 * inner))
+        warmth = min(0.3, max(gap, MOST_WARMTH))
+    if program.homogeneous:
+        _scale_to_cost(spend, upper)
     return Solution(lower, upper, iterations, rounds)
+
+
+@compiled
+def _scale_to_cost(spend: Floats, cost: float) -> None:
+    """Make spend (k,) cost what upper says, sum(spend) max g: with that every constraint is met."""
+    total = 0.0
+    for j in range(spend.size):
+        total += spend[j]
+    for j in range(spend.size):
+        spend[j] *= cost / total
 
 
 @compiled
@@ -96,25 +115,28 @@ def _relative_gap(lower: float, upper: float) -> float:
 
 
 @compiled
-def _tidy(program: Program, few: Program, a: Floats, w: Floats, view: View, lower: float, upper: float, tol: float) -> tuple[float, float]:
-    """Set to zero what the interior-point method left on idle columns, and make a feasible for the whole program, if the certificate stays closed."""
+def _tidy(program: Program, few: Program, chosen: Ints, a: Floats, w: Floats, view: View, tol: float) -> float:
+    """Set to zero what the interior-point method left on idle columns, unless that opens the certificate; returns the gap without them.
+
+    A column is idle where its share of the spend is below its reduced cost, 1 - der: at the optimum one of the two is zero. The working set loses idle columns
+    in any case.
+    """
     trimmed = np.empty(a.size)
-    cost = 0.0
+    cost, steepest = 0.0, 0.0
     for j in range(a.size):
         cost += a[j]
+        steepest = max(steepest, view.der[chosen[j]])
     stretch = 1.0 if program.homogeneous else 1.0 + 0.25 * tol  # pays for the trimming where no scaling is exact
     for j in range(a.size):
-        trimmed[j] = stretch * a[j] if a[j] > tol * cost / a.size else 0.0
-    trimmed_lower, trimmed_upper = _price(program, few, trimmed, w, view)
-    if trimmed_upper <= trimmed_lower * (1.0 + tol):
-        lower, upper = trimmed_lower, trimmed_upper
-        cost = 0.0
+        busy = a[j] >= cost * (1.0 - view.der[chosen[j]] / steepest)
+        view.chosen[chosen[j]] = busy
+        trimmed[j] = stretch * a[j] if busy else 0.0
+    lower, upper = _price(program, few, trimmed, w, view)
+    gap = _relative_gap(lower, upper)
+    if gap <= tol:
         for j in range(a.size):
             a[j] = trimmed[j]
-            cost += a[j]
-    for j in range(a.size):
-        a[j] *= upper / cost  # upper = sum(a) max g where the program is homogeneous, sum(a) where not
-    return lower, upper
+    return gap
 
 
 @compiled
