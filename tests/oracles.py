@@ -76,7 +76,7 @@ def conic_value(features, gaps, best, noise=1.0, base=None) -> float:
     spend = cp.Variable(len(u), nonneg=True)
     information = whitener.T @ form.base @ whitener / unit + u.T @ cp.diag(spend) @ u
     problem = cp.Problem(cp.Minimize(cp.sum(spend)), [cp.matrix_frac(row / np.sqrt(unit), information) <= 1 for row in z])
-    tolerances = {"tol_gap_abs": 1e-9, "tol_gap_rel": 1e-9, "tol_feas": 1e-9}
+    tolerances = {"tol_gap_abs": 1e-8, "tol_gap_rel": 1e-8, "tol_feas": 1e-8}
     problem.solve(solver=cp.CLARABEL, **tolerances)
     assert problem.status == "optimal"
     return float(problem.value * unit)

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     help="Exploration that costs no more than it must: linear contextual bandits, their lower bounds and optimal allocations.",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -40,12 +39,14 @@ def main() -> None:
 
 
 @app.callback(invoke_without_command=True)
-def _version(version: Annotated[bool, typer.Option("--version", help="Print the version and leave.")] = False) -> None:
+def _root(context: typer.Context, version: Annotated[bool, typer.Option("--version", help="Print the version and leave.")] = False) -> None:
     if version:
         import thrifty
 
         print(f"thrifty {thrifty.__version__}")
         raise typer.Exit
+    if context.invoked_subcommand is None:
+        print(context.get_help())
 
 
 @app.command()
@@ -115,7 +116,7 @@ def _print_bound(found: "Bound") -> None:
         print(f"and {len(carriers) - MOST_ROWS} more (--json has all)")
     idle = len(sets.rows) - len(carriers)
     if idle:
-        print(f"The other {idle} arms need no pulls of their own.")
+        print("The other arm needs no pulls of its own." if idle == 1 else f"The other {idle} arms need no pulls of their own.")
 
 
 def _print_bounds(bounds: list["Bound"]) -> None:

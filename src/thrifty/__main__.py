@@ -1,0 +1,5 @@
+"""`python -m thrifty` is the command line."""
+
+from thrifty.cli import main
+
+main()

@@ -1,0 +1,103 @@
+"""The named instances: definitions, formulas, names with parameters."""
+
+import numpy as np
+import pytest
+
+import thrifty as th
+from thrifty.catalog import CATALOG, FAMILIES, describe
+
+
+@pytest.mark.parametrize("name", CATALOG)
+def test_every_instance_loads_under_its_name(name):
+    problem = th.instance(name)
+    assert problem.name == name
+    assert problem.probabilities.sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("name", "constant"),
+    [
+        ("fixed-u0.1", 20),
+        ("fixed-u0.2", 10),
+        ("fixed-u0.01", 50),
+        ("fixed-u0.02", 50),
+        ("fixed:u=0.04", 50),
+        ("scenario-one", 20),
+        ("scenario-two", 0),
+        ("bounded", 0),
+        ("end-of-optimism", 8),
+        ("end-of-optimism:eps=0.5,a=3", 4),
+        ("end-of-optimism:a=4", 32),
+        ("orthogonal", 2 / 0.2 + 2 / 0.4 + 2 / 0.6 + 2 / 0.8),
+        ("orthogonal:d=3,gap=0.1", 20 + 10),
+        ("orthogonal:d=1", 0),
+        ("ids-eoo", 3.2),
+        ("solid-toy", 10),
+        ("solid-toy:xi=0.01,p=0.99", 10),
+    ],
+)
+def test_constants_known_in_closed_form(name, constant):
+    assert th.lower_bound(th.instance(name)).constant == pytest.approx(constant, rel=1e-8)
+
+
+def test_exploration_moves_to_the_third_arm_above_u_of_a_twentyfifth():
+    """For u < 0.04 the informative arm is (0,1), above it is (1-u,5u) itself: 2 (5u)^2 / u^2 = 50 against 2 / u."""
+    below = th.lower_bound(th.instance("fixed:u=0.039")).allocation[0]
+    above = th.lower_bound(th.instance("fixed:u=0.041")).allocation[0]
+    assert (below[1] > 0, below[2] > 0) == (True, False)
+    assert (above[1] > 0, above[2] > 0) == (False, True)
+
+
+def test_draws_are_fixed_by_their_seed():
+    assert th.instance("circle:arms=7,seed=3") == th.instance("circle:arms=7,seed=3")
+    assert th.instance("circle:arms=7,seed=3").sets != th.instance("circle:arms=7,seed=4").sets
+    np.testing.assert_allclose(np.linalg.norm(th.instance("large-100").sets.rows, axis=1), 1)
+    assert len(th.instance("large-100").sets.rows) == 100
+    assert len(th.instance("small-5").sets.rows) == 5
+
+
+def test_random_theta_keeps_its_arms_and_draws_a_unit_theta():
+    first, second = th.instance("random-theta"), th.instance("random-theta:seed=1")
+    assert first.sets == second.sets
+    assert not np.array_equal(first.theta, second.theta)
+    assert np.linalg.norm(first.theta) == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("scenario-on", "unknown instance 'scenario-on'; did you mean 'scenario-one'?"),
+        ("end-of-optimism:epsilon=1", "unknown parameter of end-of-optimism 'epsilon'; did you mean 'eps'?"),
+        ("fixed:v=1", "unknown parameter of fixed 'v'; known: u"),
+    ],
+)
+def test_unknown_names_get_the_nearest(name, message):
+    with pytest.raises(th.UnknownName) as caught:
+        th.instance(name)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("fixed:u=x", "fixed:u: a number expected, got 'x'"),
+        ("fixed:u", "fixed:u: a number expected, got ''"),
+        ("fixed:u=2", "fixed:u: a number between 0 and 1 expected, got 2.0"),
+        ("orthogonal:d=2.5", "orthogonal:d: a whole number expected, got '2.5'"),
+        ("orthogonal:d=0", "orthogonal:d: at least 1 expected, got 0"),
+        ("solid-toy:p=1", "solid-toy:p: a number between 0 and 1 expected, got 1.0"),
+        ("end-of-optimism:a=nan", "end-of-optimism:a: a positive number expected, got nan"),
+        ("circle:seed=-1", "circle:seed: at least 0 expected, got -1"),
+    ],
+)
+def test_bad_parameters_are_named(name, message):
+    with pytest.raises(th.InvalidInput) as caught:
+        th.instance(name)
+    assert str(caught.value) == message
+
+
+def test_catalog_describes_itself():
+    entries = describe()
+    assert [entry["name"] for entry in entries] == list(CATALOG)
+    assert {entry["family"] for entry in entries} == set(FAMILIES)
+    assert all(entry["definition"] for entry in entries)

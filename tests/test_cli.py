@@ -1,0 +1,120 @@
+"""The command line as a person and as a program use it: output, JSON, errors, exit codes."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import thrifty as th
+from thrifty.catalog import CATALOG
+
+
+def thrifty(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "thrifty", *arguments], check=False, capture_output=True, text=True, timeout=300)
+
+
+def test_bound_tells_the_constant_and_who_explores():
+    done = thrifty("bound", "fixed-u0.1")
+    assert done.returncode == 0
+    assert done.stderr == ""
+    assert "C = 20   (solved, exact)" in done.stdout
+    assert "No consistent policy has less regret than 20 log n" in done.stdout
+    assert "100.0%" in done.stdout
+    assert "The other arm needs no pulls of its own." in done.stdout
+
+
+def test_bound_says_in_words_when_exploration_is_free():
+    assert "The optimal arms span the space: exploration is free" in thrifty("bound", "bounded").stdout
+
+
+def test_bound_json_keeps_the_contract():
+    answer = json.loads(thrifty("bound", "scenario-two", "--json").stdout)
+    assert answer == {
+        "constant": 0.0,
+        "lower": 0.0,
+        "upper": 0.0,
+        "gap": 0.0,
+        "status": "solved",
+        "reduced_dimension": 0,
+        "optimal": [0, 0],
+        "allocation": [["inf", 0.0, 0.0], ["inf", 0.0, 0.0]],
+    }
+
+
+def test_bound_of_the_whole_catalog():
+    done = thrifty("bound", "--all")
+    assert done.returncode == 0
+    assert all(name in done.stdout for name in CATALOG)
+    answers = json.loads(thrifty("bound", "--all", "--json").stdout)
+    assert [answer["instance"] for answer in answers] == list(CATALOG)
+
+
+def test_bound_of_a_file(tmp_path):
+    path = tmp_path / "mine.toml"
+    th.instance("fixed-u0.2").save(path)
+    assert json.loads(thrifty("bound", str(path), "--json").stdout)["constant"] == pytest.approx(10)
+
+
+def test_long_tables_are_cut_for_people(tmp_path):
+    path = tmp_path / "many.toml"
+    th.Instance(th.ActionSets([[[1.0], [0.5]]] * 40), theta=[1], name="many").save(path)
+    done = thrifty("bound", str(path))
+    assert "and 10 more (--json has all)" in done.stdout
+
+
+def test_instances_lists_the_catalog_and_prints_one_as_toml(tmp_path):
+    listing = thrifty("instances")
+    assert all(name in listing.stdout for name in CATALOG)
+    assert [entry["name"] for entry in json.loads(thrifty("instances", "--json").stdout)] == list(CATALOG)
+    path = tmp_path / "start.toml"
+    path.write_text(thrifty("instances", "scenario-one").stdout)
+    assert th.instance(path) == th.instance("scenario-one")
+
+
+def test_version_and_help():
+    assert thrifty("--version").stdout == f"thrifty {th.__version__}\n"
+    for arguments in (("--help",), ()):
+        done = thrifty(*arguments)
+        assert done.returncode == 0
+        assert "bound" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("bound", "fixed-u0.15"), "unknown instance 'fixed-u0.15'; did you mean 'fixed-u0.1'?"),
+        (("bound", "nothing.toml"), "nothing.toml: No such file or directory"),
+        (("bound",), "bound: an instance, or --all expected, got 'nothing'"),
+        (("bound", "fixed-u0.1", "--jsn"), "No such option: --jsn (Possible options: --json)"),
+        (("bounds", "fixed-u0.1"), "No such command 'bounds'. Did you mean 'bound'?"),
+    ],
+)
+def test_a_mistake_ends_with_one_line_and_code_2(arguments, message):
+    done = thrifty(*arguments)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr == f"thrifty: {message}\n"
+
+
+def test_a_bad_file_ends_with_file_key_and_expectation(tmp_path):
+    path = tmp_path / "bad.toml"
+    path.write_text("theta = [1, 0]\n[[contexts]]\narms = [[1, 0], [1, nan]]\n")
+    done = thrifty("bound", str(path))
+    assert done.returncode == 2
+    assert done.stderr == f"thrifty: {path}: contexts[0].arms[1][1]: a finite number expected, got nan\n"
+
+
+def test_help_waits_for_neither_numpy_nor_the_compiler():
+    """What makes `thrifty --help` fast: heavy modules are imported by the commands that need them."""
+    code = """
+import sys
+sys.argv = ["thrifty", "--help"]
+try:
+    import thrifty.cli
+    thrifty.cli.main()
+except SystemExit:
+    print(sorted({"numpy", "numba", "rich", "scipy"} & set(sys.modules)))
+"""
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=60)
+    assert done.stdout.rstrip().endswith("[]")

@@ -1,0 +1,154 @@
+"""The truth behind the action sets, and its file."""
+
+import os
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import thrifty as th
+
+finite = st.floats(-1e300, 1e300)
+
+
+def two_segments() -> th.Instance:
+    sets = th.ActionSets([[[1, 0], [0, 1], [0.9, 0.5]], [[0, 1]]], context_names=["mobile", "desktop"])
+    return th.Instance(sets, theta=[1, 0], probabilities=[0.3, 0.7], noise=0.5, name="two segments")
+
+
+def test_gaps_and_optimal_arms():
+    problem = two_segments()
+    np.testing.assert_allclose(problem.gaps, [0, 1, 0.1, 0], atol=1e-15)
+    assert problem.optimal.tolist() == [True, False, False, True]
+    assert problem.best_arms.tolist() == [0, 0]
+
+
+def test_ties_up_to_rounding_are_all_optimal():
+    """0.1 + 0.2 and 0.3 differ in the last bit; neither arm is worse than the other."""
+    problem = th.Instance(th.ActionSets([[[0.1, 0.2], [0.3, 0.0], [0.0, 0.3]]]), theta=[1, 1])
+    assert problem.optimal.all()
+
+
+def test_a_gap_of_a_billionth_is_a_gap():
+    problem = th.Instance(th.ActionSets([[[1.0, 0], [1 - 1e-9, 0], [-999, 1]]]), theta=[1, 1e-3])
+    assert problem.optimal.tolist() == [True, False, False]
+    assert problem.gaps[1] == pytest.approx(1e-9, rel=1e-6)
+
+
+def test_contexts_are_equally_likely_unless_said():
+    assert th.Instance(th.ActionSets([np.eye(2)] * 4), theta=[1, 0]).probabilities.tolist() == [0.25] * 4
+
+
+@settings(max_examples=50, deadline=None, derandomize=True)
+@given(st.lists(finite, min_size=6, max_size=6), st.lists(finite, min_size=2, max_size=2), st.text(), st.lists(st.text(), min_size=2, max_size=2, unique=True))
+def test_file_gives_back_every_bit(tmp_path_factory, numbers, theta, name, names):
+    sets = th.ActionSets([np.reshape(numbers[:4], (2, 2)), [numbers[4:]]], context_names=names, arm_names=[names, ["only"]])
+    problem = th.Instance(sets, theta=theta, probabilities=[0.1, 0.9], noise=1 / 3, name=name)
+    path = tmp_path_factory.mktemp("files") / "instance.toml"
+    problem.save(path)
+    assert th.Instance.load(path) == problem
+
+
+def test_file_in_the_form_of_the_contract(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text("""
+name = "two segments"
+theta = [1.0, 0.0]
+noise = 1.0
+[[contexts]]
+name = "mobile"
+probability = 0.3
+arms = [[1, 0], [0, 1], [0.9, 0.5]]
+arm_names = ["a", "b", "c"]
+[[contexts]]
+probability = 0.7
+arms = [[1, 0]]
+""")
+    problem = th.instance(path)
+    assert problem.name == "two segments"
+    assert problem.sets.context_names == ("mobile", "1")
+    assert problem.sets.arm_names == (("a", "b", "c"), ("0",))
+    assert problem.probabilities.tolist() == [0.3, 0.7]
+
+
+def test_name_and_noise_may_be_left_out(tmp_path):
+    path = tmp_path / "short.toml"
+    path.write_text("theta = [1]\n[[contexts]]\narms = [[1], [0]]\n")
+    problem = th.instance(path)
+    assert (problem.name, problem.noise) == ("short", 1.0)
+
+
+HEAD = "theta = [1, 0]\n[[contexts]]\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("theta = [1, 0\n", "not valid TOML: Unclosed array (at end of document)"),
+        ('theta = [1, 0]\nname = "x\n', "not valid TOML: Illegal character '\\n' (at line 2, column 10)"),
+        ("theta = [1, 0]\n", "contexts: this key expected, got 'nothing'"),
+        ("theta = [1, 0]\ncontexts = 3\n", "contexts: one [[contexts]] table or more expected, got 3"),
+        (HEAD, "contexts[0].arms: this key expected, got 'nothing'"),
+        (HEAD + "arms = []\n", "contexts[0].arms: at least one arm expected, got 'none'"),
+        (HEAD + "arms = 3\n", "contexts[0].arms: a list of arms expected, got 3"),
+        (HEAD + "arms = [[1, 0], [1, nan]]\n", "contexts[0].arms[1][1]: a finite number expected, got nan"),
+        (HEAD + "arms = [[1, 0], [1, 2, 3]]\n", "contexts[0].arms[1]: 2 numbers (as in contexts[0].arms[0]) expected, got 3"),
+        (HEAD + "arms = [[1, 0, 0]]\n", "theta: 3 numbers (arms have 3) expected, got 2"),
+        (HEAD + "arms = [[1, 0]]\nprobability = -1\n", "probabilities[0]: a positive number (leave a context out that never comes) expected, got -1.0"),
+        (HEAD + "arms = [[1, 0]]\nprobability = 0.5\n", "probabilities: numbers that sum to 1 expected, got 0.5"),
+        (HEAD + 'arms = [[1, 0]]\nprobability = "x"\n', "probabilities: a list of numbers expected, got ['x']"),
+        (
+            HEAD + "arms = [[1, 0]]\nprobability = 0.5\n[[contexts]]\narms = [[1, 0]]\n",
+            "contexts[1].probability: a number (contexts[0] has one) expected, got 'none'",
+        ),
+        (HEAD + "arms = [[1, 0]]\nprobablity = 1\n", "unknown key 'contexts[0].probablity'; did you mean 'contexts[0].probability'?"),
+        ("thetta = [1]\n", "unknown key 'thetta'; did you mean 'theta'?"),
+        ("noise = 0\n" + HEAD + "arms = [[1, 0]]\n", "noise: a positive number expected, got 0"),
+        ('noise = "loud"\n' + HEAD + "arms = [[1, 0]]\n", "noise: a positive number expected, got 'loud'"),
+        ("name = 3\n" + HEAD + "arms = [[1, 0]]\n", "name: a string expected, got 3"),
+        (HEAD + 'arms = [[1, 0]]\narm_names = ["a", "b"]\n', "arm_names[0]: 1 names (one a arm) expected, got 2"),
+    ],
+)
+def test_bad_files_are_named_with_file_key_and_expectation(tmp_path, text, message):
+    path = tmp_path / "bad.toml"
+    path.write_text(text)
+    with pytest.raises(th.BadFile) as caught:
+        th.instance(path)
+    assert str(caught.value) == f"{path}: {message}"
+
+
+def test_files_that_cannot_be_opened(tmp_path):
+    with pytest.raises(th.BadFile, match="No such file"):
+        th.instance(tmp_path / "none.toml")
+    with pytest.raises(th.BadFile, match="Is a directory"):
+        th.instance(f"{tmp_path}{os.sep}")
+    (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(th.BadFile, match="not valid TOML"):
+        th.instance(tmp_path / "bytes.toml")
+
+
+def test_nothing_is_half_written(tmp_path, monkeypatch):
+    path = tmp_path / "kept.toml"
+    two_segments().save(path)
+    before = path.read_text()
+
+    def power_cut(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", power_cut)
+    with pytest.raises(th.BadFile, match=r"kept.toml: cannot be written: No space left on device"):
+        th.Instance(th.ActionSets([np.eye(2)]), theta=[1, 0]).save(path)
+    assert path.read_text() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_folder_that_is_not_there(tmp_path):
+    with pytest.raises(th.BadFile, match="cannot be written: No such file or directory"):
+        two_segments().save(tmp_path / "nowhere" / "x.toml")
+
+
+def test_equality_and_hash_are_by_content():
+    assert two_segments() == two_segments()
+    assert hash(two_segments()) == hash(two_segments())
+    assert repr(two_segments()) == "Instance('two segments', 2 contexts, 4 arms, d=2)"
