@@ -56,9 +56,15 @@ def test_draws_are_fixed_by_their_seed():
     assert len(th.instance("small-5").sets.rows) == 5
 
 
+@pytest.mark.parametrize(("name", "arms"), [("large-100", 100), ("small-5", 5)])
+def test_the_fixed_draws_are_of_median_hardness(name, arms):
+    constants = [th.lower_bound(th.instance(f"circle:arms={arms},seed={seed}")).constant for seed in range(101)]
+    assert th.lower_bound(th.instance(name)).constant == np.median(constants)
+
+
 def test_random_theta_keeps_its_arms_and_draws_a_unit_theta():
     first, second = th.instance("random-theta"), th.instance("random-theta:seed=1")
-    assert first.sets == second.sets
+    assert first.sets == second.sets == th.instance("large-100").sets
     assert not np.array_equal(first.theta, second.theta)
     assert np.linalg.norm(first.theta) == pytest.approx(1)
 

@@ -6,7 +6,7 @@ costs more than the arithmetic, and the bits could depend on its threads.
 
 import numpy as np
 
-from thrifty.arrays import Floats
+from thrifty.arrays import Floats, Ints
 from thrifty.compilation import compiled
 
 BLOCK = 64  # rows that one step of the blocked factorisation takes, and the size from which BLAS pays
@@ -28,26 +28,36 @@ def multiply_transposed(left: Floats, right: Floats, out: Floats) -> None:
 
 
 @compiled
-def weighted_gram(base: Floats, vectors: Floats, weights: Floats, out: Floats) -> None:
-    """out (d, d) = base + sum_j weights_j x_j x_j^T for the columns x_j of vectors (d, n)."""
+def add_gram(vectors: Floats, weights: Floats, out: Floats) -> None:
+    """out (d, d) += sum_j weights_j x_j x_j^T for the columns x_j of vectors (d, n)."""
     d, n = vectors.shape
     if n > BLOCK:
         scaled = np.empty((d, n))
         for k in range(d):
             for j in range(n):
                 scaled[k, j] = vectors[k, j] * weights[j]
-        np.dot(scaled, vectors.T, out)
+        gram = np.empty((d, d))
+        np.dot(scaled, vectors.T, gram)
         for k in range(d):
             for l in range(d):
-                out[k, l] += base[k, l]
+                out[k, l] += gram[k, l]
         return
     for k in range(d):
         for l in range(k, d):
-            total = base[k, l]
+            total = 0.0
             for j in range(n):
                 total += vectors[k, j] * weights[j] * vectors[l, j]
-            out[k, l] = total
-            out[l, k] = total
+            out[k, l] += total
+            if l > k:
+                out[l, k] += total
+
+
+@compiled
+def copy_matrix(source: Floats, out: Floats) -> None:
+    """out = source, both (n, m)."""
+    for i in range(source.shape[0]):
+        for j in range(source.shape[1]):
+            out[i, j] = source[i, j]
 
 
 @compiled
@@ -58,8 +68,8 @@ def factor(matrix: Floats, floor: float) -> bool:
     floor = 0 nothing is replaced, and False says that the matrix is not positive definite.
     """
     n = matrix.shape[0]
-    diagonal = np.empty(n)
-    for k in range(n):
+    diagonal = np.empty(n if floor > 0.0 else 0)
+    for k in range(diagonal.size):
         diagonal[k] = matrix[k, k]
     for start in range(0, n, BLOCK):
         stop = min(start + BLOCK, n)
@@ -91,7 +101,7 @@ def _factor_rows(matrix: Floats, diagonal: Floats, floor: float, start: int, sto
     n = matrix.shape[0]
     for k in range(start, stop):
         pivot = matrix[k, k]
-        if pivot <= floor * diagonal[k] and floor > 0.0:
+        if floor > 0.0 and pivot <= floor * diagonal[k]:
             pivot = diagonal[k]
         if not 0.0 < pivot < np.inf:
             return False
@@ -145,3 +155,13 @@ def solve_factored(factor: Floats, vector: Floats) -> None:
         for j in range(k + 1, n):
             total -= factor[k, j] * vector[j]
         vector[k] = total / factor[k, k]
+
+
+@compiled
+def take_columns(vectors: Floats, chosen: Ints) -> Floats:
+    """The chosen columns of vectors (d, n), contiguous."""
+    out = np.empty((vectors.shape[0], chosen.size))
+    for k in range(vectors.shape[0]):
+        for j in range(chosen.size):
+            out[k, j] = vectors[k, chosen[j]]
+    return out

@@ -15,13 +15,13 @@ from typing import NamedTuple
 import numpy as np
 
 from thrifty.allocation.certificate import lower_bound, upper_bound
-from thrifty.allocation.dense import BLOCK, factor, multiply_transposed, solve_factored, squared_norms, weighted_gram, whiten
+from thrifty.allocation.dense import BLOCK, add_gram, copy_matrix, factor, multiply_transposed, solve_factored, squared_norms, whiten
 from thrifty.arrays import Floats
 from thrifty.compilation import compiled
 
 MAX_ITERATIONS = 80
 PATIENCE = 10  # iterations without a tighter certificate before giving up
-BOUNDARY = 0.995  # share of the way to the boundary that a step may go
+BOUNDARY = 0.9995  # share of the way to the boundary that a step may go
 STRAIN = 0.3  # share of the unit costs by which a step may break the dual equation
 PIVOT_FLOOR = 1e-20
 
@@ -93,19 +93,21 @@ def interior_point(program: Program, spend: Floats, prices: Floats, warmth: floa
         _direction(point, here, newton, 0.1 * tol * lower / (n + m), move)
         working = _advance(program, point, here, move, before)
         iteration += working
-    largest = 0.0
+    g, largest = here.g, 0.0
     for i in range(m):
-        largest = max(largest, here.g[i])
+        largest = max(largest, g[i])
     for i in range(m):
-        prices[i] = _certifying(prices[i], here.g[i], largest)
-    make_feasible(program, spend, here, 1.0)
+        prices[i] = _certifying(prices[i], g[i], largest)
+    if not program.homogeneous:  # otherwise the certificate scales by max g itself
+        make_feasible(program, spend, here, 1.0)
     return Progress(lower, upper, iteration)
 
 
 @compiled
 def look(program: Program, a: Floats, here: Geometry) -> bool:
     """Factor A and evaluate g at spend a; False where A is singular to working precision."""
-    weighted_gram(program.base, program.columns, a, here.root)
+    copy_matrix(program.base, here.root)
+    add_gram(program.columns, a, here.root)
     if not factor(here.root, 0.0):
         return False
     whiten(here.root, program.constraints, here.constraints)
@@ -119,13 +121,13 @@ def make_feasible(program: Program, a: Floats, here: Geometry, margin: float) ->
 
     One scaling does it without base information. With it, g falls more slowly than a grows, and the reach doubles until it is far enough.
     """
-    reach = 1.0
+    g, reach = here.g, 1.0
     for _ in range(100):
         if not look(program, a, here):
             return False
         worst = 0.0
-        for i in range(here.g.size):
-            worst = max(worst, here.g[i] * margin)
+        for i in range(g.size):
+            worst = max(worst, g[i] * margin)
         if 0.9 / margin < worst <= 1.0 or (reach > 1.0 and worst <= 1.0):
             return True
         for j in range(a.size):
@@ -148,24 +150,23 @@ def _lift(a: Floats, constraints: int, warmth: float) -> None:
 def _start(columns: Floats, point: Point, here: Geometry, warmth: float) -> None:
     """A first point with every product lam s and mu a near one value; feasible on both sides when cold."""
     a, mu, lam, s = point
-    total = 0.0
+    g, der = here.g, here.der
+    total, steepest = 0.0, 0.0
     for j in range(a.size):
         total += a[j]
     level = (warmth if warmth > 0.0 else 1.0) * total / (a.size + s.size)
     for i in range(s.size):
-        s[i] = max(1.0 / here.g[i] - 1.0, warmth)
-        lam[i] = max(lam[i] * here.g[i] * here.g[i], level / s[i]) if warmth > 0.0 else 1.0 / s[i]
+        s[i] = max(1.0 / g[i] - 1.0, warmth)
+        lam[i] = max(lam[i] * g[i] * g[i], level / s[i]) if warmth > 0.0 else 1.0 / s[i]
     _slopes(columns, lam, here)
-    if warmth == 0.0:
-        steepest = 0.0
-        for j in range(a.size):
-            steepest = max(steepest, here.der[j])
-        for i in range(s.size):
-            lam[i] *= 0.5 / steepest
-        for j in range(a.size):
-            here.der[j] *= 0.5 / steepest
     for j in range(a.size):
-        mu[j] = max(1.0 - here.der[j], level / a[j]) if warmth > 0.0 else 1.0 - here.der[j]
+        steepest = max(steepest, der[j])
+    scale = 0.5 / steepest if warmth == 0.0 else 1.0
+    for i in range(s.size):
+        lam[i] *= scale
+    for j in range(a.size):
+        der[j] *= scale
+        mu[j] = max(1.0 - der[j], level / a[j]) if warmth > 0.0 else 1.0 - der[j]
 
 
 @compiled
@@ -173,36 +174,38 @@ def _slopes(columns: Floats, lam: Floats, here: Geometry) -> None:
     """Complete the geometry: squares and der = sum_i lam_i / g_i^2 squares_i."""
     whiten(here.root, columns, here.columns)
     multiply_transposed(here.constraints, here.columns, here.squares)
-    n = here.der.size
-    for j in range(n):
-        here.der[j] = 0.0
+    g, squares, der = here.g, here.squares, here.der
+    for j in range(der.size):
+        der[j] = 0.0
     for i in range(lam.size):
-        weight = lam[i] / (here.g[i] * here.g[i])
-        for j in range(n):
-            square = here.squares[i, j] * here.squares[i, j]
-            here.squares[i, j] = square
-            here.der[j] += weight * square
+        weight = lam[i] / (g[i] * g[i])
+        for j in range(der.size):
+            squares[i, j] *= squares[i, j]
+            der[j] += weight * squares[i, j]
 
 
 @compiled
 def _bracket(homogeneous: bool, point: Point, here: Geometry) -> tuple[float, float]:
     """The certificate on the working set, at the prices that _certifying keeps."""
+    a, lam = point.a, point.lam
+    g, squares, der = here.g, here.squares, here.der
     spend, steepest, largest = 0.0, 0.0, 0.0
-    for j in range(point.a.size):
-        spend += point.a[j]
-        steepest = max(steepest, here.der[j])  # over all prices, hence at least the slope of those kept
-    for i in range(here.g.size):
-        largest = max(largest, here.g[i])
+    for j in range(a.size):
+        spend += a[j]
+        steepest = max(steepest, der[j])  # over all prices, hence at least the slope of those kept
+    for i in range(g.size):
+        largest = max(largest, g[i])
     priced, total, earned, stretch = 0.0, 0.0, 0.0, 1.0
-    for i in range(here.g.size):
-        g = here.g[i]
-        w = _certifying(point.lam[i], g, largest)
-        priced += w * g
+    for i in range(g.size):
+        w = _certifying(lam[i], g[i], largest)
+        priced += w * g[i]
         total += w
         if w > 0.0 and not homogeneous:
-            fall = _dot(here.squares[i], point.a)
+            fall = 0.0  # of g as the whole of a grows
+            for j in range(a.size):
+                fall += squares[i, j] * a[j]
             earned += w * fall
-            stretch = max(stretch, 1.0 + (g - 1.0) / fall)
+            stretch = max(stretch, 1.0 + (g[i] - 1.0) / fall)
     # with base information no scaling is exact: stretch is, to first order, the factor on a that brings every g to 1
     return lower_bound(homogeneous, priced, total, steepest, earned), upper_bound(homogeneous, spend * stretch, largest if homogeneous else 1.0)
 
@@ -214,30 +217,21 @@ def _certifying(lam: float, g: float, largest: float) -> float:
 
 
 @compiled
-def _dot(x: Floats, y: Floats) -> float:
-    """x . y, summed in order: BLAS would not pay, and might sum in another."""
-    total = 0.0
-    for j in range(x.size):
-        total += x[j] * y[j]
-    return total
-
-
-@compiled
 def _assemble(point: Point, here: Geometry, newton: Floats) -> None:
     """Upper triangle of newton (n, n) = -sum_i lam_i phi_i'' + diag(mu / a) + J^T diag(lam / s) J.
 
     phi'' = -g'' / g^2 + 2 g' g'^T / g^3 and g''_jl = 2 (u_j^T A^-1 u_l)(z^T A^-1 u_j)(z^T A^-1 u_l).
     """
+    a, mu, lam, s = point
+    g = here.g
     d, n = here.columns.shape
-    m = here.g.size
-    prices = np.empty(m)
-    weights = np.empty(m)
-    for i in range(m):
-        g, lam = here.g[i], point.lam[i]
-        prices[i] = lam / (g * g)
-        weights[i] = lam / (g * g * g) * (1.0 / (point.s[i] * g) - 2.0)
-    spread = np.empty((d, d))  # sum_i w_i z_i z_i^T, whitened
-    weighted_gram(np.zeros((d, d)), here.constraints, prices, spread)
+    prices = np.empty(g.size)
+    weights = np.empty(g.size)
+    for i in range(g.size):
+        prices[i] = lam[i] / (g[i] * g[i])
+        weights[i] = prices[i] / g[i] * (1.0 / (s[i] * g[i]) - 2.0)
+    spread = np.zeros((d, d))  # sum_i w_i z_i z_i^T, whitened
+    add_gram(here.constraints, prices, spread)
     turned = np.empty((d, n))
     multiply_transposed(spread, here.columns, turned)
     if n > BLOCK:
@@ -245,7 +239,7 @@ def _assemble(point: Point, here: Geometry, newton: Floats) -> None:
     else:
         _fill_by_rows(here.columns, turned, here.squares, weights, newton)
     for j in range(n):
-        newton[j, j] += point.mu[j] / point.a[j]
+        newton[j, j] += mu[j] / a[j]
 
 
 @compiled
@@ -296,6 +290,7 @@ def _direction(point: Point, here: Geometry, newton: Floats, least: float, move:
     Products below least would not tighten the certificate any more, and would drown the Newton matrix in rounding.
     """
     a, mu, lam, s = point
+    da, dmu, dlam, ds = move
     n, m = a.size, s.size
     change_a = np.empty(n)
     change_s = np.empty(m)
@@ -307,16 +302,16 @@ def _direction(point: Point, here: Geometry, newton: Floats, least: float, move:
         change_s[i] = -lam[i] * s[i]
         products -= change_s[i]
     _solve(point, here, newton, change_a, change_s, move)
-    primal, dual = _room(a, s, move.a, move.s), _room(mu, lam, move.mu, move.lam)
+    primal, dual = _room(a, s, da, ds), _room(mu, lam, dmu, dlam)
     for j in range(n):
-        predicted += (a[j] + primal * move.a[j]) * (mu[j] + dual * move.mu[j])
+        predicted += (a[j] + primal * da[j]) * (mu[j] + dual * dmu[j])
     for i in range(m):
-        predicted += (s[i] + primal * move.s[i]) * (lam[i] + dual * move.lam[i])
+        predicted += (s[i] + primal * ds[i]) * (lam[i] + dual * dlam[i])
     target = max(least, (predicted / products) ** 3 * products / (n + m))
     for j in range(n):
-        change_a[j] += target - move.a[j] * move.mu[j]
+        change_a[j] += target - da[j] * dmu[j]
     for i in range(m):
-        change_s[i] += target - move.lam[i] * move.s[i]
+        change_s[i] += target - dlam[i] * ds[i]
     _solve(point, here, newton, change_a, change_s, move)
 
 
@@ -324,21 +319,24 @@ def _direction(point: Point, here: Geometry, newton: Floats, least: float, move:
 def _solve(point: Point, here: Geometry, newton: Floats, change_a: Floats, change_s: Floats, move: Point) -> None:
     """The Newton step for which the products a mu and lam s change by change_a and change_s to first order."""
     a, mu, lam, s = point
-    g, squares = here.g, here.squares
+    da, dmu, dlam, ds = move
+    g, squares, der = here.g, here.squares, here.der
     m, n = squares.shape
     for j in range(n):
-        move.a[j] = here.der[j] + mu[j] - 1.0 + change_a[j] / a[j]
+        da[j] = der[j] + mu[j] - 1.0 + change_a[j] / a[j]
     for i in range(m):
         weight = (change_s[i] - lam[i] * _miss(g[i], s[i])) / (s[i] * g[i] * g[i])
         for j in range(n):
-            move.a[j] += squares[i, j] * weight
-    solve_factored(newton, move.a)
+            da[j] += squares[i, j] * weight
+    solve_factored(newton, da)
     for i in range(m):
-        gain = _dot(squares[i], move.a) / (g[i] * g[i])
-        move.s[i] = gain + _miss(g[i], s[i])
-        move.lam[i] = (change_s[i] - lam[i] * move.s[i]) / s[i]
+        gain = 0.0
+        for j in range(n):
+            gain += squares[i, j] * da[j]
+        ds[i] = gain / (g[i] * g[i]) + _miss(g[i], s[i])
+        dlam[i] = (change_s[i] - lam[i] * ds[i]) / s[i]
     for j in range(n):
-        move.mu[j] = (change_a[j] - mu[j] * move.a[j]) / a[j]
+        dmu[j] = (change_a[j] - mu[j] * da[j]) / a[j]
 
 
 @compiled
@@ -368,25 +366,28 @@ def _advance(program: Program, point: Point, here: Geometry, move: Point, before
     The step is halved while it strains the dual equation, 1 = J^T lam + mu, by more than a share of the unit costs and more than before: it then has gone
     further than the linear model of phi holds.
     """
-    primal = min(1.0, BOUNDARY * _room(point.a, point.s, move.a, move.s))
-    dual = min(1.0, BOUNDARY * _room(point.mu, point.lam, move.mu, move.lam))
-    allowed = max(STRAIN, 1.5 * _strain(here.der, point.mu))
+    a, mu, lam, s = point
+    da, dmu, dlam, ds = move
+    last_a, last_mu, last_lam, last_s = before
+    primal = min(1.0, BOUNDARY * _room(a, s, da, ds))
+    dual = min(1.0, BOUNDARY * _room(mu, lam, dmu, dlam))
+    allowed = max(STRAIN, 1.5 * _strain(here.der, mu))
     _copy(point, before)
     while max(primal, dual) > 1e-6:
-        for j in range(point.a.size):
-            point.a[j] = before.a[j] + primal * move.a[j]
-            point.mu[j] = before.mu[j] + dual * move.mu[j]
-        for i in range(point.s.size):
-            point.s[i] = before.s[i] + primal * move.s[i]
-            point.lam[i] = before.lam[i] + dual * move.lam[i]
-        if look(program, point.a, here):
-            _slopes(program.columns, point.lam, here)
-            if _strain(here.der, point.mu) <= allowed:
+        for j in range(a.size):
+            a[j] = last_a[j] + primal * da[j]
+            mu[j] = last_mu[j] + dual * dmu[j]
+        for i in range(s.size):
+            s[i] = last_s[i] + primal * ds[i]
+            lam[i] = last_lam[i] + dual * dlam[i]
+        if look(program, a, here):
+            _slopes(program.columns, lam, here)
+            if _strain(here.der, mu) <= allowed:
                 return True
         primal *= 0.5
         dual *= 0.5
     _copy(before, point)
-    look(program, point.a, here)
+    look(program, a, here)
     return False
 
 
@@ -401,9 +402,11 @@ def _strain(der: Floats, mu: Floats) -> float:
 
 @compiled
 def _copy(source: Point, target: Point) -> None:
-    for j in range(source.a.size):
-        target.a[j] = source.a[j]
-        target.mu[j] = source.mu[j]
-    for i in range(source.s.size):
-        target.s[i] = source.s[i]
-        target.lam[i] = source.lam[i]
+    a, mu, lam, s = source
+    to_a, to_mu, to_lam, to_s = target
+    for j in range(a.size):
+        to_a[j] = a[j]
+        to_mu[j] = mu[j]
+    for i in range(s.size):
+        to_lam[i] = lam[i]
+        to_s[i] = s[i]

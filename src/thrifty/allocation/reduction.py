@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from thrifty.allocation.dense import multiply_transposed, squared_norms
+from thrifty.allocation.dense import multiply_transposed, squared_norms, take_columns
 from thrifty.allocation.interior import Program
 from thrifty.arrays import Bools, Floats, Ints
 from thrifty.compilation import compiled
@@ -47,7 +47,7 @@ def reduce_arms(features: Floats, gaps: Floats, best: Bools, noise: float, base:
 
     basis = np.zeros((d, d))  # orthonormal rows
     picked = np.empty(d, np.int64)
-    free = _transposed(features, np.flatnonzero(best), scale) if homogeneous else base
+    free = _transposed(features, np.flatnonzero(best), scale) if homogeneous else base.copy()
     free_sizes = np.empty(free.shape[1])
     squared_norms(free, free_sizes)
     if not homogeneous:
@@ -55,45 +55,37 @@ def reduce_arms(features: Floats, gaps: Floats, best: Bools, noise: float, base:
     nothing = int(np.int64(0))  # a literal would compile _grow a second time
     free_rank = _grow(free, np.ones(free.shape[1]), free_sizes, basis, nothing, picked)
     first = free_rank if homogeneous else 0
-    rows = _informative(features, np.flatnonzero(~best), scale, basis[:first])
+
+    rows = np.flatnonzero(~best)
     arms = _transposed(features, rows, scale)
-    costs = np.empty(rows.size)
-    for j in range(rows.size):
-        costs[j] = gaps[rows[j]] / widest
-    sizes = np.empty(rows.size)
+    rest, sizes, lengths = arms.copy(), np.empty(rows.size), np.empty(rows.size)
     squared_norms(arms, sizes)
-    rank = _grow(arms, costs, sizes, basis, free_rank, picked)
+    for q in range(free_rank):
+        _take_out(basis[q], rest, lengths)
+    squared_norms(rest if homogeneous else arms, lengths)
+    informative = np.flatnonzero(lengths > VANISHING * VANISHING * sizes)  # the others teach nothing and need no proof
+    if informative.size < rows.size:
+        arms, rest = take_columns(arms, informative), take_columns(rest, informative)
+        rows, sizes = rows[informative], sizes[informative]
+    costs = gaps[rows] / widest
+    rank = _grow(rest, costs, sizes, basis, free_rank, picked)
     directions = np.ascontiguousarray(basis[first:rank].T)
     coordinates = np.empty((rank - first, rows.size))
     multiply_transposed(directions, arms, coordinates)
-    known = np.dot(directions.T, np.dot(base, directions)) * (scale * scale / unit)
+    known = np.zeros((rank - first, rank - first))
+    if not homogeneous:
+        known += np.dot(directions.T, np.dot(base, directions)) * (scale * scale / unit)
     return Reduction(_normal_form(coordinates, costs, known, homogeneous), picked[free_rank:rank].copy(), rows, costs, unit, unit * widest)
 
 
 @compiled
-def _informative(features: Floats, rows: Ints, scale: float, free: Floats) -> Ints:
-    """Those of the rows whose arms have a part outside the free directions (r, d): the others teach nothing and need no proof."""
-    rest = _transposed(features, rows, scale)
-    sizes = np.empty(rows.size)
-    squared_norms(rest, sizes)
-    along = np.empty(rows.size)
-    for q in range(free.shape[0]):
-        _take_out(free[q], rest, along)
-    squared_norms(rest, along)
-    return rows[along > VANISHING * VANISHING * sizes]
+def _grow(rest: Floats, costs: Floats, sizes: Floats, basis: Floats, rank: int, picked: Ints) -> int:
+    """Extend basis[:rank] to the span of rest (d, n), which is orthogonal to it, by the most length^2 per cost; returns the new rank.
 
-
-@compiled
-def _grow(vectors: Floats, costs: Floats, sizes: Floats, basis: Floats, rank: int, picked: Ints) -> int:
-    """Extend basis[:rank] to the span of vectors (d, n), taking the most length^2 per cost first; returns the new rank.
-
-    A remainder counts as zero when it is small against its size (n,), a squared length.
+    A remainder counts as zero when it is small against its size (n,), a squared length. What is spanned is taken out of rest.
     """
-    d, n = vectors.shape
-    rest = vectors.copy()
+    d, n = rest.shape
     along, lengths = np.empty(n), np.empty(n)
-    for q in range(rank):
-        _take_out(basis[q], rest, along)
     while rank < d:
         squared_norms(rest, lengths)
         pivot, most = -1, 0.0
@@ -106,9 +98,10 @@ def _grow(vectors: Floats, costs: Floats, sizes: Floats, basis: Floats, rank: in
         for i in range(d):
             direction[i] = rest[i, pivot]
         _orthonormalise(direction, basis, rank)
-        _take_out(direction, rest, along)
         picked[rank] = pivot
         rank += 1
+        if rank < d:
+            _take_out(direction, rest, along)
     return rank
 
 

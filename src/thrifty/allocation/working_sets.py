@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from thrifty.allocation.certificate import ROUNDING, lower_bound, upper_bound
-from thrifty.allocation.dense import factor, multiply_transposed, weighted_gram, whiten
+from thrifty.allocation.dense import add_gram, factor, multiply_transposed, take_columns, whiten
 from thrifty.allocation.interior import Program, interior_point
 from thrifty.arrays import Bools, Floats, Ints
 from thrifty.compilation import compiled
@@ -21,7 +21,7 @@ SMALL = 256  # up to this size pricing costs next to nothing, and every solve go
 WHOLE = 16  # programs up to this size are solved whole
 FINAL = 0.05  # of the tolerance: the last solve goes further, so that idle columns can be told from the others
 LOOSE = 0.1  # no working set deserves a tighter solve before the rest has been priced
-WARMTH = 0.05  # how far a warm start is trusted
+WARMTH = 0.02  # how far a warm start is trusted
 MOST_WARMTH = 1e-4  # and how far the last point of this solve, at best
 IDLE = 0.8  # rows below this share of what would make them matter are dropped
 
@@ -76,15 +76,14 @@ def solve_program(program: Program, anchors: Ints, spend: Floats, prices: Floats
         rounds += 1
         lower, upper = _price(program, few, a, w, view)
         gap = _relative_gap(lower, upper)
-        untidy = _tidy(program, few, chosen, a, w, view, tol) if gap <= tol else 1.0
+        closed = gap <= tol
+        if closed:
+            lower, upper, gap = _tidy(program, few, chosen, a, w, view, lower, upper, tol)
         _put(spend, chosen, a)
         _put(prices, binding, w)
-        if untidy <= tol:
-            lower, upper = _price(program, few, a, w, view)
+        if closed and (gap <= tol or gap > LOOSE or inner <= FINAL * tol):
             break
-        if gap <= tol and (untidy > LOOSE or inner <= FINAL * tol):
-            break
-        if gap <= tol:  # closed, but for columns that only a tighter solve without them can do without
+        if closed:  # but for idle columns, which a tighter solve without them will do without
             inner, warmth = FINAL * tol, MOST_WARMTH
             continue
         added = _change_sets(program, anchors, gap, view)
@@ -115,14 +114,14 @@ def _relative_gap(lower: float, upper: float) -> float:
 
 
 @compiled
-def _tidy(program: Program, few: Program, chosen: Ints, a: Floats, w: Floats, view: View, tol: float) -> float:
-    """Set to zero what the interior-point method left on idle columns, unless that opens the certificate; returns the gap without them.
+def _tidy(program: Program, few: Program, chosen: Ints, a: Floats, w: Floats, view: View, lower: float, upper: float, tol: float) -> tuple[float, float, float]:
+    """Set to zero what the interior-point method left on idle columns, unless that opens the certificate; returns the bounds and the gap without them.
 
     A column is idle where its share of the spend is below its reduced cost, 1 - der: at the optimum one of the two is zero. The working set loses idle columns
     in any case.
     """
     trimmed = np.empty(a.size)
-    cost, steepest = 0.0, 0.0
+    cost, steepest, idle = 0.0, 0.0, 0
     for j in range(a.size):
         cost += a[j]
         steepest = max(steepest, view.der[chosen[j]])
@@ -131,12 +130,16 @@ def _tidy(program: Program, few: Program, chosen: Ints, a: Floats, w: Floats, vi
         busy = a[j] >= cost * (1.0 - view.der[chosen[j]] / steepest)
         view.chosen[chosen[j]] = busy
         trimmed[j] = stretch * a[j] if busy else 0.0
-    lower, upper = _price(program, few, trimmed, w, view)
-    gap = _relative_gap(lower, upper)
-    if gap <= tol:
-        for j in range(a.size):
-            a[j] = trimmed[j]
-    return gap
+        idle += not busy
+    if idle == 0:
+        return lower, upper, _relative_gap(lower, upper)
+    trimmed_lower, trimmed_upper = _price(program, few, trimmed, w, view)
+    gap = _relative_gap(trimmed_lower, trimmed_upper)
+    if gap > tol:
+        return lower, upper, gap
+    for j in range(a.size):
+        a[j] = trimmed[j]
+    return trimmed_lower, trimmed_upper, gap
 
 
 @compiled
@@ -249,14 +252,14 @@ def _drop(scores: Floats, members: Bools, candidates: Ints) -> None:
 def _price(program: Program, few: Program, a: Floats, w: Floats, view: View) -> tuple[float, float]:
     """Look at the whole program from spend a and prices w on the few; returns its certificate."""
     d = few.base.shape[0]
-    root = np.empty((d, d))
-    weighted_gram(few.base, few.columns, a, root)
+    root = few.base.copy()
+    add_gram(few.columns, a, root)
     if not factor(root, 0.0):
         return 0.0, np.inf
     whitened = np.empty((d, w.size))
     whiten(root, few.constraints, whitened)
-    spread = np.empty((d, d))
-    weighted_gram(np.zeros((d, d)), whitened, w, spread)
+    spread = np.zeros((d, d))
+    add_gram(whitened, w, spread)
     largest = _quadratic_forms(root, spread, False, program.constraints, view.g)
     steepest = _quadratic_forms(root, spread, True, program.columns, view.der)
     priced, total, earned, cost = 0.0, 0.0, 0.0, 0.0
@@ -302,14 +305,7 @@ def _quadratic_forms(root: Floats, middle: Floats, weighted: bool, vectors: Floa
 @compiled
 def _restrict(program: Program, chosen: Ints, binding: Ints) -> Program:
     """The program on the chosen columns and the binding constraints."""
-    d = program.base.shape[0]
-    columns = np.empty((d, chosen.size))
-    constraints = np.empty((d, binding.size))
-    for k in range(d):
-        for j in range(chosen.size):
-            columns[k, j] = program.columns[k, chosen[j]]
-        for i in range(binding.size):
-            constraints[k, i] = program.constraints[k, binding[i]]
+    columns, constraints = take_columns(program.columns, chosen), take_columns(program.constraints, binding)
     return Program(columns, constraints, program.base, program.homogeneous)
 
 

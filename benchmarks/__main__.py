@@ -1,0 +1,33 @@
+"""Run the benchmarks, print their tables and write RESULTS.md: `python -m benchmarks [NAME...]`; with names, print those only."""
+
+import sys
+from importlib import import_module
+from importlib.metadata import version
+from pathlib import Path
+from platform import machine, python_version
+
+from rich.console import Console
+
+NAMES = ["against_cvxpy", "warm_start", "growth", "startup"]
+RESULTS = Path(__file__).parent / "RESULTS.md"
+
+
+def main() -> None:
+    chosen = sys.argv[1:] or NAMES
+    if unknown := [name for name in chosen if name not in NAMES]:
+        sys.exit(f"benchmarks: unknown benchmark {unknown[0]!r}; known: {', '.join(NAMES)}")
+    libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "numba", "cvxpy", "clarabel"))
+    sections = [
+        f"# Results\n\nWritten by `make bench`. Python {python_version()}, {libraries}, {machine()}; two cores of a shared machine: trust ratios, not times."
+    ]
+    for name in chosen:
+        module = import_module(f"benchmarks.{name}")
+        with Console(stderr=True).status(module.TITLE):
+            table = module.measure()
+        sections.append(f"## {module.TITLE}\n\n{table}")
+        print(sections[-1] + "\n", flush=True)
+    if chosen == NAMES:
+        RESULTS.write_text("\n\n".join(sections) + "\n")
+
+
+main()
