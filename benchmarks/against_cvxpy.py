@@ -33,8 +33,8 @@ def measure() -> str:
         )
     lines += [
         "",
-        f"{len(SEEDS)} instances each, to a certified 1e-6; times and ratios are medians. CVXPY solves the reduced program (`matrix_frac` constraints); its time",
-        "includes compilation, which a changed instance needs again.",
+        f"{len(SEEDS)} instances each, to a certified 1e-6; times and ratios are medians. CVXPY solves the reduced program (`matrix_frac` constraints); its",
+        "time includes compilation, which a changed instance needs again.",
         "",
         "The naive formulation by the same solver: no reduction, every arm a variable, and a cap on pulls instead of infinity.",
         "",

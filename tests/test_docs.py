@@ -1,0 +1,74 @@
+"""Documentation is executed: examples run, commands print what is shown, everything public is mentioned."""
+
+import doctest
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import thrifty as th
+from thrifty import catalog, cli
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+MODULES = ["thrifty.allocation.front", "thrifty.bound"]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_examples_print_what_they_show(page):
+    results = doctest.testfile(str(page), module_relative=False)
+    assert results.attempted > 0
+    assert results.failed == 0
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_docstring_examples(name):
+    module = __import__(name, fromlist=["_"])
+    results = doctest.testmod(module, extraglobs={"allocate": th.allocate})
+    assert results.attempted > 0
+    assert results.failed == 0
+
+
+def test_commands_in_the_readme_print_what_it_shows():
+    consoles = re.findall(r"```console\n\$ thrifty (.*?)\n(.*?)```", PAGES[0].read_text(), flags=re.DOTALL)
+    assert consoles
+    for arguments, shown in consoles:
+        done = subprocess.run([sys.executable, "-m", "thrifty", *arguments.split()], check=True, capture_output=True, text=True, timeout=300)
+        assert [line.rstrip() for line in done.stdout.splitlines()] == shown.splitlines()
+
+
+def test_the_instance_file_in_the_readme_is_valid(tmp_path):
+    [text] = re.findall(r"```toml\n(.*?)```", PAGES[0].read_text(), flags=re.DOTALL)
+    tomllib.loads(text)
+    path = tmp_path / "readme.toml"
+    path.write_text(text)
+    assert th.lower_bound(th.instance(path)).status == "solved"
+
+
+def test_every_command_is_in_the_readme():
+    readme = PAGES[0].read_text()
+    for command in cli.app.registered_commands:
+        assert f"`thrifty {command.callback.__name__}" in readme
+
+
+def test_every_public_name_exists_and_can_be_listed():
+    assert all(hasattr(th, name) for name in th.__all__)
+    assert set(th.__all__) <= set(dir(th))
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        th.nothing  # noqa: B018
+
+
+def test_the_function_is_not_shadowed_by_a_module():
+    """`thrifty.instance` is a function whatever has been imported; a module of that name would take its place."""
+    assert th.instance is catalog.instance
+
+
+def test_benchmark_tables_in_the_readme_are_those_of_the_results():
+    results = (ROOT / "benchmarks" / "RESULTS.md").read_text()
+    table = re.search(r"## How fast.*?\n(\|.*?)\n\n", PAGES[0].read_text(), flags=re.DOTALL)
+    assert table
+    for line in table[1].splitlines():
+        assert line in results, "README.md quotes other numbers than benchmarks/RESULTS.md: copy the table again"
