@@ -1,7 +1,7 @@
-"""Dense linear algebra of the interior-point method: plain loops where matrices are small, BLAS where they are not.
+"""Dense linear algebra of the interior-point method: plain loops where there is little to do, BLAS where there is much.
 
-Vectors stand side by side as columns, (d, n), so that every inner loop runs along contiguous memory. Small matrices never reach BLAS: there its overhead
-costs more than the arithmetic, and the bits could depend on its threads.
+Vectors stand side by side as columns, (d, n), so that every inner loop runs along contiguous memory. Small products never reach BLAS: its threads cost more
+than the arithmetic, far more on a busy machine, and the bits could depend on them.
 """
 
 import numpy as np
@@ -9,13 +9,14 @@ import numpy as np
 from thrifty.arrays import Floats, Ints
 from thrifty.compilation import compiled
 
-BLOCK = 64  # rows that one step of the blocked factorisation takes, and the size from which BLAS pays
+BLOCK = 64  # rows that one step of the blocked factorisation takes
+MUCH = 1 << 20  # multiplications from which BLAS pays
 
 
 @compiled
 def multiply_transposed(left: Floats, right: Floats, out: Floats) -> None:
     """out (m, n) = left^T right for left (d, m), right (d, n)."""
-    if max(out.shape) > BLOCK:
+    if left.shape[0] * out.size > MUCH:
         np.dot(left.T, right, out)
         return
     for i in range(left.shape[1]):
@@ -31,7 +32,7 @@ def multiply_transposed(left: Floats, right: Floats, out: Floats) -> None:
 def add_gram(vectors: Floats, weights: Floats, out: Floats) -> None:
     """out (d, d) += sum_j weights_j x_j x_j^T for the columns x_j of vectors (d, n)."""
     d, n = vectors.shape
-    if n > BLOCK:
+    if d * d * n > MUCH:
         scaled = np.empty((d, n))
         for k in range(d):
             for j in range(n):
@@ -89,7 +90,7 @@ def _take_out_rows(matrix: Floats, start: int, stop: int) -> None:
     for i in range(stop - start):
         for j in range(rest):
             panel[i, j] = matrix[start + i, stop + j]
-    np.dot(panel.T, panel, update)
+    multiply_transposed(panel, panel, update)
     for i in range(rest):
         for j in range(i, rest):
             matrix[stop + i, stop + j] -= update[i, j]

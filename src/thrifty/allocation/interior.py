@@ -3,11 +3,12 @@
     minimise  sum_j a_j   subject to   z_i^T A^-1 z_i <= 1,   a >= 0,   A = F + sum_j a_j u_j u_j^T
 
 with columns u_j (d, n) of unit cost, constraints z_i (d, m) and base information F (d, d). With g_i = z_i^T A^-1 z_i the constraint is used as
-phi_i(a) = 1 / g_i(a) >= 1: phi is concave and, for F = 0, homogeneous of degree 1, hence far closer to linear than g. On arms that do not share
-directions the program becomes a linear one, and in general about ten Newton steps do where g <= 1 takes twenty or more.
+phi_i(a) = 1 / g_i(a) >= 1: phi is concave and, for F = 0, homogeneous of degree 1, hence closer to linear than g: on arms that do not share
+directions the program becomes a linear one. That saves steps, most of all where gaps are uneven.
 
 Optimality: 1 - J^T lam - mu = 0,  phi - 1 - s = 0,  lam s = 0,  mu a = 0,  with J_ij = (z_i^T A^-1 u_j)^2 / g_i^2.
-Mehrotra's predictor and corrector steer the products; the certificate, not the residuals, says when to stop.
+Slacks are variables of their own: a step need not stay feasible, and about ten steps do. Mehrotra's predictor and corrector steer the products; the
+certificate, not the residuals, says when to stop.
 """
 
 from typing import NamedTuple
@@ -15,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from thrifty.allocation.certificate import lower_bound, upper_bound
-from thrifty.allocation.dense import BLOCK, add_gram, copy_matrix, factor, multiply_transposed, solve_factored, squared_norms, whiten
+from thrifty.allocation.dense import MUCH, add_gram, copy_matrix, factor, multiply_transposed, solve_factored, squared_norms, whiten
 from thrifty.arrays import Floats
 from thrifty.compilation import compiled
 
@@ -234,7 +235,7 @@ def _assemble(point: Point, here: Geometry, newton: Floats) -> None:
     add_gram(here.constraints, prices, spread)
     turned = np.empty((d, n))
     multiply_transposed(spread, here.columns, turned)
-    if n > BLOCK:
+    if n * n * g.size > MUCH:
         _fill_by_blas(here.columns, turned, here.squares, weights, newton)
     else:
         _fill_by_rows(here.columns, turned, here.squares, weights, newton)
