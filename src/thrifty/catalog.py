@@ -92,6 +92,7 @@ def describe() -> list[dict[str, Any]]:
                 "dimension": sets.dimension,
                 "parameters": {} if name in ALIASES else family.parameters,
                 "family": family.name,
+                "family_parameters": family.parameters,
                 "definition": family.definition,
             }
         )

@@ -2,6 +2,8 @@
 
 import json
 import sys
+import textwrap
+from itertools import groupby
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -9,6 +11,7 @@ import typer
 from thrifty.errors import InvalidInput, ThriftyError
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.table import Table
 
     from thrifty.bound import Bound
@@ -91,18 +94,33 @@ def instances(
     elif as_json:
         _print_json(describe())
     else:
-        table = _table("instance", "contexts", "arms", "d", "parameters", "definition", numeric=("contexts", "arms", "d"))
-        for row in describe():
-            parameters = ",".join(f"{key}={value}" for key, value in row["parameters"].items())
-            table.add_row(row["name"], str(row["contexts"]), str(row["arms"]), str(row["dimension"]), parameters, row["definition"])
-        _show(table)
+        _print_catalog(describe())
+
+
+def _print_catalog(entries: list[dict[str, Any]]) -> None:
+    """Each family with its names, sizes and definition."""
+    width = min(_console().width, 110)
+    for family, members in groupby(entries, key=lambda entry: str(entry["family"])):
+        group = list(members)
+        parameters = ",".join(f"{key}={value:g}" for key, value in group[0]["family_parameters"].items())
+        names = [entry["name"] for entry in group if entry["name"] != family]
+        print(family + (f":{parameters}" if parameters else "") + (f"   ({', '.join(names)})" if names else ""))
+        print(textwrap.fill(_size(group[0]) + ". " + group[0]["definition"], width, initial_indent="    ", subsequent_indent="    "))
+
+
+def _size(entry: dict[str, Any]) -> str:
+    return f"{_count(entry['contexts'], 'context')}, {_count(entry['arms'], 'arm')}, d = {entry['dimension']}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _print_bound(found: "Bound") -> None:
     """One instance: the constant, what it means, and who carries the exploration."""
     problem, sets = found.instance, found.instance.sets
-    plural = "" if sets.contexts == 1 else "s"
-    print(f"{problem.name}: {sets.contexts} context{plural}, {len(sets.rows)} arms, d = {sets.dimension}, noise {problem.noise:g}")
+    size = {"contexts": sets.contexts, "arms": len(sets.rows), "dimension": sets.dimension}
+    print(f"{problem.name}: {_size(size)}, noise {problem.noise:g}")
     print(f"C = {found.constant:.6g}   ({found.status}, {_certified(found)})")
     print(found.in_words())
     table = _table("context", "probability", "arm", "gap", "pulls per log n", "share of C", numeric=("probability", "gap", "pulls per log n", "share of C"))
@@ -121,7 +139,7 @@ def _print_bound(found: "Bound") -> None:
 
 def _print_bounds(bounds: list["Bound"]) -> None:
     """Several instances: a line each."""
-    table = _table("instance", "contexts", "arms", "d", "to explore", "C", "certificate", "exploration", numeric=("contexts", "arms", "d", "to explore", "C"))
+    table = _table("instance", "M", "arms", "d", "d'", "C", "certificate", "exploration", numeric=("M", "arms", "d", "d'", "C"))
     for found in bounds:
         sets = found.instance.sets
         exploring = [row for row in found.carriers() if not row.free]
@@ -129,7 +147,8 @@ def _print_bounds(bounds: list["Bound"]) -> None:
         counts = [str(count) for count in (sets.contexts, len(sets.rows), sets.dimension, found.reduced_dimension)]
         table.add_row(found.instance.name, *counts, f"{found.constant:.6g}", _certified(found), who or "free")
     _show(table)
-    print("C: regret per log n that no consistent policy can beat.  exploration: context/arm, share of C.")
+    print("M contexts; d' directions that the optimal arms leave to explore; C regret per log n that no")
+    print("consistent policy can beat; exploration: context/arm and its share of C.")
 
 
 def _certified(found: "Bound") -> str:
@@ -140,16 +159,24 @@ def _table(*headers: str, numeric: tuple[str, ...]) -> "Table":
     from rich import box
     from rich.table import Table
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for header in headers:
-        table.add_column(header, justify="right" if header in numeric else "left", no_wrap=header != "definition")
+        last = header == headers[-1]
+        table.add_column(header, justify="right" if header in numeric else "left", no_wrap=not last, overflow="fold")
     return table
 
 
 def _show(table: "Table") -> None:
+    _console().print(table)
+
+
+def _console() -> "Console":
+    """Standard output, at least so wide that no table loses a column; a file gets all the width there is to use."""
     from rich.console import Console
 
-    Console(width=None if sys.stdout.isatty() else 200).print(table)
+    console = Console()
+    console.width = max(console.width, 80) if console.is_terminal else 120
+    return console
 
 
 def _print_json(value: Any) -> None:
