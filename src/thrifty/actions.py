@@ -126,7 +126,7 @@ def _block(arms: ArrayLike, where: str) -> Floats:
         block = np.empty(0, dtype=object)
     if block.ndim != 2 or block.dtype.kind not in "biuf" or block.size == 0 or not np.isfinite(block).all():
         _explain(arms, where)
-    return block + 0.0  # floats, a copy, and -0.0 + 0.0 is 0.0: equal vectors have equal bits
+    return block.astype(np.float64) + 0.0  # -0.0 + 0.0 is 0.0: equal vectors have equal bits
 
 
 def _explain(arms: ArrayLike, where: str) -> NoReturn:

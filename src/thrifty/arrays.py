@@ -20,7 +20,7 @@ def finite_numbers(values: ArrayLike, where: str) -> Floats:
         raise InvalidInput(where, "a list of numbers", values)
     for i in np.flatnonzero(~np.isfinite(vector)):
         raise InvalidInput(f"{where}[{i}]", "a finite number", float(vector[i]))
-    return vector + 0.0
+    return vector.astype(np.float64) + 0.0  # -0.0 + 0.0 is 0.0: equal numbers have equal bits
 
 
 def positive_number(value: float, where: str, *, below: float = np.inf) -> float:

@@ -128,7 +128,13 @@ FEATURES, GAPS, BEST = [[1, 0], [0, 1], [0.9, 0.5]], [0, 1, 0.1], [True, False, 
         ({"gaps": [0, 1]}, "gaps: 3 numbers (one an arm) expected, got 2"),
         ({"gaps": [0, -1, 0.1]}, "gaps[1]: a positive number (the arm is not best) expected, got -1.0"),
         ({"gaps": [0, np.inf, 0.1]}, "gaps[1]: a finite number expected, got inf"),
-        ({"best": [True]}, "best: 3 flags (one an arm) expected, got (1,)"),
+        ({"best": [True]}, "best: 3 flags (one an arm) expected, got [True]"),
+        ({"best": ["False", "True", "True"]}, "best: 3 flags (one an arm) expected, got ['False', 'True', 'True']"),
+        ({"features": [[1, 0], [0, 1], [1e300, 0]]}, "features[0]: an arm of at least 1e-120 of the largest expected, got 1.0"),
+        ({"gaps": [0, 1e-200, 1]}, "gaps[1]: a gap of at least 1e-120 of the largest expected, got 1e-200"),
+        ({"noise": 1e160}, "noise: sizes between 1e-120 and 1e+120 expected, got 1e+160"),
+        ({"base": "x"}, "base: a (2, 2) array of finite numbers expected, got 'x'"),
+        ({"base": 1e200 * np.eye(2)}, "base: entries up to 1e+120 expected, got 1e+200"),
         ({"noise": 0}, "noise: a positive number expected, got 0"),
         ({"noise": np.nan}, "noise: a positive number expected, got nan"),
         ({"tol": 1.5}, "tol: a number between 0 and 1 expected, got 1.5"),
@@ -142,6 +148,13 @@ def test_bad_input_gets_one_clear_line(changes, message):
     with pytest.raises(th.InvalidInput) as caught:
         th.allocate(**arguments)
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.longdouble, np.int64])
+def test_numbers_of_any_kind_are_taken(dtype):
+    features, gaps = np.array([[1, 0], [0, 2], [1, 1]], dtype=dtype), np.array([0, 2, 1], dtype=dtype)
+    assert th.allocate(features, gaps, [1, 0, 0]).value == pytest.approx(1.0)  # z^2 = 2 for both, v^2 / gap = 2 for (0, 2)
+    assert th.ActionSets([features]).rows.dtype == np.float64
 
 
 def test_warm_start_of_other_arms_is_refused():

@@ -6,7 +6,7 @@ import numpy as np
 
 from thrifty.allocation.interior import Program
 from thrifty.allocation.reduction import reduce_arms
-from thrifty.allocation.working_sets import Solution, solve_program
+from thrifty.allocation.working_sets import MET, Solution, solve_program
 from thrifty.arrays import Bools, Floats
 from thrifty.compilation import compiled
 
@@ -77,7 +77,9 @@ def _solve_line(program: Program, spend: Floats, prices: Floats) -> Solution:
     spend[:] = 0.0
     prices[:] = 0.0
     cost = max(0.0, need - program.base[0, 0]) / rate
-    if cost > 0.0:
+    if need <= program.base[0, 0] * (1.0 + MET):
+        cost = 0.0
+    else:
         spend[column] = cost
         prices[constraint] = need / rate
     return Solution(cost, cost, 0, 0)

@@ -1,14 +1,14 @@
 """Two numbers that bracket the optimal value, whatever the point they are computed at (docs/allocation.md derives both).
 
-They need, at any spend a > 0 and prices w >= 0: the total spend, the largest constraint value max g_i, the slopes der_j = sum_i w_i (z_i^T A^-1 u_j)^2,
-and nothing of how the point was found.
+They need, at any spend a >= 0 with A positive definite and any prices w >= 0: the total spend, the largest constraint value max g_i, the slopes
+der_j = sum_i w_i (z_i^T A^-1 u_j)^2, and nothing of how the point was found.
 """
 
 import numpy as np
 
 from thrifty.compilation import compiled
 
-ROUNDING = 1e-12  # a constraint value up to 1 + ROUNDING counts as met where the point cannot be rescaled
+ROUNDING = 1e-13  # a constraint value up to 1 + ROUNDING counts as met where the point cannot be rescaled
 
 
 @compiled

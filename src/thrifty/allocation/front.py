@@ -11,6 +11,7 @@ from thrifty.arrays import Bools, Floats, finite_numbers, positive_number
 from thrifty.compilation import announce
 from thrifty.errors import InvalidInput
 
+RANGE = 1e-120  # sizes further apart than this, or further from 1, are taken for a mistake
 ALMOST = 1e-3  # a certified gap up to this is worth having, even where the tolerance was missed
 
 
@@ -103,6 +104,7 @@ def allocate(
     rows, differences, optimal = _check_arms(features, gaps, best)
     k, d = rows.shape
     sigma = positive_number(noise, "noise")
+    _check_range(np.array([sigma]), "noise", "a number")
     tolerance = positive_number(tol, "tol", below=1.0)
     pulls, prices = np.zeros(k), np.zeros(k)
     if warm is not None:
@@ -112,7 +114,7 @@ def allocate(
     known = np.zeros((d, d)) if base is None else _check_base(base, d)
     announce(allocate_arms)
     outcome = allocate_arms(rows, differences, optimal, sigma, known, base is None, pulls, prices, warm is not None, tolerance)
-    lower, upper = min(outcome.lower, outcome.upper), outcome.upper
+    lower, upper = sorted((outcome.lower, outcome.upper))  # rounding may swap them where they meet
     return Allocation(
         pulls=pulls,
         prices=prices,
@@ -133,30 +135,52 @@ def _status(gap: float, tol: float) -> Status:
 
 
 def _check_arms(features: ArrayLike, gaps: ArrayLike, best: ArrayLike) -> tuple[Floats, Floats, Bools]:
-    try:
-        rows = np.ascontiguousarray(features, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InvalidInput("features", "a (k, d) array of numbers", features) from None
+    rows = _numeric(features, "features", "a (k, d) array of numbers")
     if rows.ndim != 2 or rows.size == 0:
         raise InvalidInput("features", "a (k, d) array with at least one arm", rows.shape)
     for i in np.flatnonzero(~np.isfinite(rows).all(axis=1)):
         raise InvalidInput(f"features[{i}]", "finite numbers", rows[i])
     differences = finite_numbers(gaps, "gaps")
-    optimal = np.ascontiguousarray(best, dtype=np.bool_)
+    optimal = np.asarray(best)
     if differences.shape != (len(rows),):
         raise InvalidInput("gaps", f"{len(rows)} numbers (one an arm)", len(differences))
-    if optimal.shape != (len(rows),):
-        raise InvalidInput("best", f"{len(rows)} flags (one an arm)", optimal.shape)
+    if optimal.shape != (len(rows),) or optimal.dtype.kind not in "biuf" or not np.isin(optimal, (0, 1)).all():
+        raise InvalidInput("best", f"{len(rows)} flags (one an arm)", best)
+    optimal = np.ascontiguousarray(optimal, dtype=np.bool_)
     for i in np.flatnonzero((differences <= 0) & ~optimal):
         raise InvalidInput(f"gaps[{i}]", "a positive number (the arm is not best)", float(differences[i]))
+    _check_range(np.abs(rows).max(axis=1), "features", "an arm")
+    _check_range(np.where(optimal, 0.0, differences), "gaps", "a gap")
     return rows, differences, optimal
 
 
+def _check_range(sizes: Floats, where: str, what: str) -> None:
+    """Squares and quotients of the sizes must neither overflow nor vanish; zeros do no harm."""
+    largest = sizes.max()
+    for i in np.flatnonzero((sizes > 0) & (sizes < RANGE * largest)):
+        raise InvalidInput(f"{where}[{i}]", f"{what} of at least {RANGE:g} of the largest", float(sizes[i]))
+    if largest > 0 and not RANGE < largest < 1 / RANGE:
+        raise InvalidInput(where, f"sizes between {RANGE:g} and {1 / RANGE:g}", float(largest))
+
+
+def _numeric(values: ArrayLike, where: str, expected: str) -> Floats:
+    """Turn values into a contiguous float array of any shape."""
+    try:
+        array = np.asarray(values)
+    except ValueError:  # rows of different lengths
+        array = np.empty(0, dtype=object)
+    if array.dtype.kind not in "biuf":
+        raise InvalidInput(where, expected, values)
+    return np.ascontiguousarray(array, dtype=np.float64)
+
+
 def _check_base(base: ArrayLike, d: int) -> Floats:
-    known = np.ascontiguousarray(base, dtype=np.float64)
+    known = _numeric(base, "base", f"a ({d}, {d}) array of finite numbers")
     if known.shape != (d, d) or not np.isfinite(known).all():
         raise InvalidInput("base", f"a ({d}, {d}) array of finite numbers", known.shape)
     scale = np.abs(known).max()
+    if scale > 1 / RANGE:
+        raise InvalidInput("base", f"entries up to {1 / RANGE:g}", float(scale))
     if np.abs(known - known.T).max() > 1e-9 * scale:
         raise InvalidInput("base", "a symmetric matrix", known)
     if np.linalg.eigvalsh(known).min() < -1e-9 * scale:

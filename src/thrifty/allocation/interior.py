@@ -56,17 +56,12 @@ class Geometry(NamedTuple):
     der: Floats  # (n,) slopes: J^T lam
 
 
-class Progress(NamedTuple):
-    lower: float
-    upper: float
-    iterations: int
-
-
 @compiled
-def interior_point(program: Program, spend: Floats, prices: Floats, warmth: float, tol: float) -> Progress:
-    """Improve spend (n,) and prices (m,) in place until upper <= (1 + tol) lower, or no step helps.
+def interior_point(program: Program, spend: Floats, prices: Floats, warmth: float, tol: float) -> int:
+    """Improve spend (n,) and prices (m,) in place until upper <= (1 + tol) lower, or no step helps; returns the steps taken.
 
-    warmth > 0: start from the given point, trusted to about that relative accuracy; 0: ignore its prices and start from the middle.
+    warmth > 0: start from the given point, trusted to about that relative accuracy; 0: ignore its prices and start from the middle. Returns -1, and spend is of
+    no use, where no scale of it meets the constraints.
     """
     d, n = program.columns.shape
     m = program.constraints.shape[1]
@@ -79,7 +74,7 @@ def interior_point(program: Program, spend: Floats, prices: Floats, warmth: floa
     best, idle = np.inf, 0
     _lift(spend, m, warmth)
     if not make_feasible(program, spend, here, 1.0 + warmth if warmth > 0.0 else 2.0):
-        return Progress(lower, upper, iteration)
+        return -1
     _start(program.columns, point, here, warmth)
     working = True
     while working:
@@ -101,7 +96,7 @@ def interior_point(program: Program, spend: Floats, prices: Floats, warmth: floa
         prices[i] = _certifying(prices[i], g[i], largest)
     if not program.homogeneous:  # otherwise the certificate scales by max g itself
         make_feasible(program, spend, here, 1.0)
-    return Progress(lower, upper, iteration)
+    return iteration
 
 
 @compiled

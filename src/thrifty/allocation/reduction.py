@@ -20,7 +20,7 @@ class Reduction(NamedTuple):
     """The normal form of an allocation problem, and the way back."""
 
     program: Program  # of dimension r with k' columns and constraints, one of each per row that matters
-    anchors: Ints  # (<= r,) columns that span together with the base
+    anchors: Ints  # (<= r,) columns that span all others
     rows: Ints  # (k',) which arm a column stands for
     costs: Floats  # (k',) its gap as a share of the largest
     pulls_unit: float  # pulls = pulls_unit * spend / cost
@@ -75,7 +75,13 @@ def reduce_arms(features: Floats, gaps: Floats, best: Bools, noise: float, base:
     known = np.zeros((rank - first, rank - first))
     if not homogeneous:
         known += np.dot(directions.T, np.dot(base, directions)) * (scale * scale / unit)
-    return Reduction(_normal_form(coordinates, costs, known, homogeneous), picked[free_rank:rank].copy(), rows, costs, unit, unit * widest)
+        known[free_rank:] = 0.0  # base has no part there, but for rounding, which must not pass for information
+        known[:, free_rank:] = 0.0
+    anchors = picked[free_rank:rank].copy()
+    if not homogeneous:
+        spanned = _grow(arms, costs, sizes, basis, nothing, picked)
+        anchors = picked[:spanned].copy()
+    return Reduction(_normal_form(coordinates, costs, known, homogeneous), anchors, rows, costs, unit, unit * widest)
 
 
 @compiled

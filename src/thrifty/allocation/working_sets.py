@@ -23,6 +23,7 @@ FINAL = 0.05  # of the tolerance: the last solve goes further, so that idle colu
 LOOSE = 0.1  # no working set deserves a tighter solve before the rest has been priced
 WARMTH = 0.02  # how far a warm start is trusted
 MOST_WARMTH = 1e-4  # and how far the last point of this solve, at best
+MET = 1e-7  # excess of a constraint value that counts as none where base information meets it
 IDLE = 0.8  # rows below this share of what would make them matter are dropped
 
 
@@ -48,7 +49,7 @@ class View(NamedTuple):
 def solve_program(program: Program, anchors: Ints, spend: Floats, prices: Floats, warm: bool, tol: float) -> Solution:
     """Minimise sum(spend) for k columns and l constraints; spend (k,) and prices (l,) are written in place.
 
-    anchors: columns, and constraints of the same index, that span the space; none are needed where base does.
+    anchors: columns that span every constraint. Where the program is homogeneous the constraints of the same index must span as well.
     warm: spend and prices hold an earlier solution.
     """
     k, l = spend.size, prices.size
@@ -72,8 +73,18 @@ def solve_program(program: Program, anchors: Ints, spend: Floats, prices: Floats
         a, w = _pick(spend, chosen), _pick(prices, binding)
         if chosen.size == k and binding.size == l:
             inner = min(inner, FINAL * tol)
-        iterations += interior_point(few, a, w, warmth, inner).iterations
+        steps = interior_point(few, a, w, warmth, inner)
         rounds += 1
+        if steps < 0:  # the chosen columns do not span what the constraints ask for
+            stalls += 1
+            if stalls > MAX_STALLS:
+                break
+            _keep_anchors(program, anchors, view)
+            for j in range(k):
+                spend[j] = view.chosen[j]
+            warmth = 0.0
+            continue
+        iterations += steps
         lower, upper = _price(program, few, a, w, view)
         gap = _relative_gap(lower, upper)
         closed = gap <= tol
@@ -144,13 +155,13 @@ def _tidy(program: Program, few: Program, chosen: Ints, a: Floats, w: Floats, vi
 
 @compiled
 def _base_suffices(program: Program, g: Floats) -> bool:
-    """Whether base information alone meets every constraint."""
+    """Whether base information alone meets every constraint, so nearly that what is missing could not be certified."""
     if program.homogeneous:
         return g.size == 0
     root = program.base.copy()
     if not factor(root, 0.0):
         return False
-    return _quadratic_forms(root, root, False, program.constraints, g) <= 1.0
+    return _quadratic_forms(root, root, False, program.constraints, g) <= 1.0 + MET
 
 
 @compiled
@@ -166,8 +177,12 @@ def _resume(program: Program, anchors: Ints, spend: Floats, prices: Floats, view
     chosen, binding = np.flatnonzero(view.chosen), np.flatnonzero(view.binding)
     few = _restrict(program, chosen, binding)
     lower, upper = _price(program, few, _pick(spend, chosen), _pick(prices, binding), view)
-    for j in anchors:
-        view.binding[j] = True
+    if program.homogeneous:
+        for j in anchors:
+            view.binding[j] = True
+    else:
+        for j in anchors:
+            view.chosen[j] = True
     _admit(view.der, view.chosen, program.base.shape[0], 1.0 + WARMTH)
     _admit(view.g, view.binding, program.base.shape[0], 1.0)
     return lower > 0.0 and (upper < 3.0 * lower or not program.homogeneous)
@@ -178,16 +193,14 @@ def _open(program: Program, anchors: Ints, spend: Floats, prices: Floats, view: 
     """The first working set: all of a small program, or what looks best from the middle of a large one."""
     most = 2 * program.base.shape[0]
     whole = max(spend.size, prices.size) <= WHOLE
-    spread_out = program.homogeneous or anchors.size > 0  # otherwise base spans, and the middle is where nothing has been bought
+    spread_out = program.homogeneous or not factor(program.base.copy(), 0.0)  # where base spans, the middle is where nothing has been bought
     for j in range(spend.size):
         view.chosen[j] = whole
         spend[j] = spread_out
     for i in range(prices.size):
         view.binding[i] = whole
         prices[i] = 1.0
-    for j in anchors:
-        view.chosen[j] = True
-        view.binding[j] = True
+    _keep_anchors(program, anchors, view)
     if not whole:
         _price(program, program, spend, prices, view)
         _admit(view.g, view.binding, most, 0.0)
@@ -208,15 +221,23 @@ def _change_sets(program: Program, anchors: Ints, gap: float, view: View) -> int
     if gap < 0.1 and columns.size > 4 * d:
         _drop(view.der, view.chosen, columns)
         _drop(view.g, view.binding, constraints)
-        for j in anchors:
-            view.chosen[j] = True
-            view.binding[j] = True
+        _keep_anchors(program, anchors, view)
     return added
 
 
 @compiled
+def _keep_anchors(program: Program, anchors: Ints, view: View) -> None:
+    """Put the anchors into the working set: columns so that every constraint can be met, constraints so that A stays bounded from below."""
+    for j in anchors:
+        view.chosen[j] = True
+    if program.homogeneous:
+        for j in anchors:
+            view.binding[j] = True
+
+
+@compiled
 def _admit(scores: Floats, members: Bools, most: int, threshold: float) -> int:
-    """Take rows with the highest scores (k,) above threshold into the working set, roughly so many at most; returns how many."""
+    """Take rows with the highest scores (k,) above threshold into the working set, so many at most; returns how many."""
     low, high = threshold, threshold
     for j in range(scores.size):
         if not members[j]:
@@ -235,7 +256,7 @@ def _admit(scores: Floats, members: Bools, most: int, threshold: float) -> int:
         cut = 0.5 * (low + high)
     added = 0
     for j in range(scores.size):
-        if not members[j] and scores[j] > cut:
+        if not members[j] and scores[j] > cut and added < most:  # more only where scores are tied: copies of one row
             members[j] = True
             added += 1
     return added
