@@ -1,7 +1,10 @@
 """`allocate`: checked input, one call of the compiled solver, a result with names."""
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -113,7 +116,8 @@ def allocate(
         pulls[:], prices[:] = warm.pulls, warm.prices
     known = np.zeros((d, d)) if base is None else _check_base(base, d)
     announce(allocate_arms)
-    outcome = allocate_arms(rows, differences, optimal, sigma, known, base is None, pulls, prices, warm is not None, tolerance)
+    with _one_blas_thread(rows.size):
+        outcome = allocate_arms(rows, differences, optimal, sigma, known, base is None, pulls, prices, warm is not None, tolerance)
     lower, upper = sorted((outcome.lower, outcome.upper))  # rounding may swap them where they meet
     return Allocation(
         pulls=pulls,
@@ -126,6 +130,19 @@ def allocate(
         rounds=outcome.rounds,
         reduced_dimension=outcome.reduced_dimension,
     )
+
+
+def _one_blas_thread(entries: int) -> AbstractContextManager[object]:
+    """Keep BLAS to one thread, where it will be called at all: with more, a busy machine makes it many times slower."""
+    return _blas_threads().limit(limits=1) if entries > 4096 else nullcontext()
+
+
+@cache
+def _blas_threads() -> Any:
+    import scipy.linalg.cython_blas  # noqa: F401  # the library that Numba will call, which must be loaded to be found
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 def _status(gap: float, tol: float) -> Status:

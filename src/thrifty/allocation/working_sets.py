@@ -53,7 +53,7 @@ def solve_program(program: Program, anchors: Ints, spend: Floats, prices: Floats
     warm: spend and prices hold an earlier solution.
     """
     k, l = spend.size, prices.size
-    view = View(np.empty(l), np.empty(k), np.zeros(l, np.bool_), np.zeros(k, np.bool_))
+    view = View(np.zeros(l), np.zeros(k), np.zeros(l, np.bool_), np.zeros(k, np.bool_))
     if _base_suffices(program, view.g):
         for j in range(k):
             spend[j] = 0.0
