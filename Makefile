@@ -24,6 +24,7 @@ clean:
 	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 
 $(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit("thrifty needs Python 3.11 or later: try make PYTHON=python3.11" if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	touch $(READY)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from thrifty.allocation.arms import allocate_arms
-from thrifty.arrays import Bools, Floats, finite_numbers, positive_number
+from thrifty.arrays import Bools, Floats, Ints, finite_numbers, positive_number
 from thrifty.compilation import announce
 from thrifty.errors import InvalidInput
 
@@ -107,7 +107,8 @@ def allocate(
     rows, differences, optimal = _check_arms(features, gaps, best)
     k, d = rows.shape
     sigma = positive_number(noise, "noise")
-    _check_range(np.array([sigma]), "noise", "a number")
+    if not RANGE < sigma < 1 / RANGE:
+        raise InvalidInput("noise", f"a number between {RANGE:g} and {1 / RANGE:g}", sigma)
     tolerance = positive_number(tol, "tol", below=1.0)
     pulls, prices = np.zeros(k), np.zeros(k)
     if warm is not None:
@@ -155,16 +156,16 @@ def _check_arms(features: ArrayLike, gaps: ArrayLike, best: ArrayLike) -> tuple[
     rows = _numeric(features, "features", "a (k, d) array of numbers")
     if rows.ndim != 2 or rows.size == 0:
         raise InvalidInput("features", "a (k, d) array with at least one arm", rows.shape)
-    for i in np.flatnonzero(~np.isfinite(rows).all(axis=1)):
+    for i in _offenders(~np.isfinite(rows).all(axis=1)):
         raise InvalidInput(f"features[{i}]", "finite numbers", rows[i])
     differences = finite_numbers(gaps, "gaps")
     optimal = np.asarray(best)
     if differences.shape != (len(rows),):
         raise InvalidInput("gaps", f"{len(rows)} numbers (one an arm)", len(differences))
-    if optimal.shape != (len(rows),) or optimal.dtype.kind not in "biuf" or not np.isin(optimal, (0, 1)).all():
+    if optimal.shape != (len(rows),) or optimal.dtype.kind not in "biuf" or (optimal != optimal.astype(np.bool_)).any():
         raise InvalidInput("best", f"{len(rows)} flags (one an arm)", best)
     optimal = np.ascontiguousarray(optimal, dtype=np.bool_)
-    for i in np.flatnonzero((differences <= 0) & ~optimal):
+    for i in _offenders((differences <= 0) & ~optimal):
         raise InvalidInput(f"gaps[{i}]", "a positive number (the arm is not best)", float(differences[i]))
     _check_range(np.abs(rows).max(axis=1), "features", "an arm")
     _check_range(np.where(optimal, 0.0, differences), "gaps", "a gap")
@@ -174,10 +175,14 @@ def _check_arms(features: ArrayLike, gaps: ArrayLike, best: ArrayLike) -> tuple[
 def _check_range(sizes: Floats, where: str, what: str) -> None:
     """Squares and quotients of the sizes must neither overflow nor vanish; zeros do no harm."""
     largest = sizes.max()
-    for i in np.flatnonzero((sizes > 0) & (sizes < RANGE * largest)):
+    for i in _offenders((sizes > 0) & (sizes < RANGE * largest)):
         raise InvalidInput(f"{where}[{i}]", f"{what} of at least {RANGE:g} of the largest", float(sizes[i]))
     if largest > 0 and not RANGE < largest < 1 / RANGE:
         raise InvalidInput(where, f"sizes between {RANGE:g} and {1 / RANGE:g}", float(largest))
+
+
+def _offenders(wrong: Bools) -> Ints:
+    return np.flatnonzero(wrong) if wrong.any() else np.empty(0, dtype=np.int64)
 
 
 def _numeric(values: ArrayLike, where: str, expected: str) -> Floats:
