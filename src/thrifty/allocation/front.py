@@ -156,7 +156,7 @@ def _check_arms(features: ArrayLike, gaps: ArrayLike, best: ArrayLike) -> tuple[
     rows = _numeric(features, "features", "a (k, d) array of numbers")
     if rows.ndim != 2 or rows.size == 0:
         raise InvalidInput("features", "a (k, d) array with at least one arm", rows.shape)
-    for i in _offenders(~np.isfinite(rows).all(axis=1)):
+    for i in _offenders(np.logical_not(np.isfinite(rows).all(axis=1))):
         raise InvalidInput(f"features[{i}]", "finite numbers", rows[i])
     differences = finite_numbers(gaps, "gaps")
     optimal = np.asarray(best)
