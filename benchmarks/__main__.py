@@ -10,6 +10,7 @@ from rich.console import Console
 
 NAMES = ["against_cvxpy", "warm_start", "growth", "startup"]
 RESULTS = Path(__file__).parent / "RESULTS.md"
+README = Path(__file__).parent.parent / "README.md"
 
 
 def main() -> None:
@@ -28,6 +29,14 @@ def main() -> None:
         print(sections[-1] + "\n", flush=True)
     if chosen == NAMES:
         RESULTS.write_text("\n\n".join(sections) + "\n")
+        _quote_in_readme(sections[1])
+
+
+def _quote_in_readme(section: str) -> None:
+    """Put the first table of a section into the README, in place of the one that starts with the same words."""
+    table = section.split("\n\n")[1]
+    paragraphs = README.read_text().split("\n\n")
+    README.write_text("\n\n".join(table if paragraph.startswith(table[:20]) else paragraph for paragraph in paragraphs))
 
 
 main()

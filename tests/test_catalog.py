@@ -90,9 +90,11 @@ def test_unknown_names_get_the_nearest(name, message):
         ("fixed:u", "fixed:u: a number expected, got ''"),
         ("fixed:u=2", "fixed:u: a number between 0 and 1 expected, got 2.0"),
         ("orthogonal:d=2.5", "orthogonal:d: a whole number expected, got '2.5'"),
-        ("orthogonal:d=0", "orthogonal:d: at least 1 expected, got 0"),
+        ("orthogonal:d=0", "orthogonal:d: a number from 1 to 1000 expected, got 0"),
         ("solid-toy:p=1", "solid-toy:p: a number between 0 and 1 expected, got 1.0"),
         ("end-of-optimism:a=nan", "end-of-optimism:a: a positive number expected, got nan"),
+        ("orthogonal:d=3,d=4", "orthogonal:d: one value expected, got 'd=3,d=4'"),
+        ("orthogonal:d=100000", "orthogonal:d: a number from 1 to 1000 expected, got 100000"),
         ("circle:seed=-1", "circle:seed: at least 0 expected, got -1"),
     ],
 )

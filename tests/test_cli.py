@@ -1,6 +1,7 @@
 """The command line as a person and as a program use it: output, JSON, errors, exit codes."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -85,8 +86,9 @@ def test_version_and_help():
     [
         (("bound", "fixed-u0.15"), "unknown instance 'fixed-u0.15'; did you mean 'fixed-u0.1'?"),
         (("bound", "nothing.toml"), "nothing.toml: No such file or directory"),
-        (("bound",), "bound: an instance, or --all expected, got 'nothing'"),
+        (("bound",), "bound: an instance, or --all expected, got nothing"),
         (("bound", "fixed-u0.1", "--jsn"), "No such option: --jsn (Possible options: --json)"),
+        (("bound", "x" * 5000), "unknown instance '" + "x" * 5000 + "'; known: " + ", ".join([*CATALOG, "fixed", "circle"])),
         (("bounds", "fixed-u0.1"), "No such command 'bounds'. Did you mean 'bound'?"),
     ],
 )
@@ -118,3 +120,33 @@ except SystemExit:
 """
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=60)
     assert done.stdout.rstrip().endswith("[]")
+
+
+def test_names_are_shown_as_they_are_but_cannot_play_tricks(tmp_path):
+    path = tmp_path / "tricks.toml"
+    names = ["[/b]", ":smile:", "colour \x1b[31m"]
+    th.Instance(th.ActionSets([[[1.0], [0.5]]] * 3, context_names=names), theta=[1], name="two\nlines").save(path)
+    done = thrifty("bound", str(path))
+    assert done.returncode == 0
+    assert all(shown in done.stdout for shown in ("[/b]", ":smile:", "colour ?[31m", "two?lines: 3 contexts"))
+
+
+def test_long_names_do_not_push_the_numbers_out(tmp_path):
+    path = tmp_path / "long.toml"
+    th.Instance(th.ActionSets([[[1, 0], [0.9, 0.5]]], context_names=["n" * 300]), theta=[1, 0]).save(path)
+    assert "0.1" in thrifty("bound", str(path)).stdout
+
+
+def test_output_that_cannot_be_written_is_one_line():
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([sys.executable, "-m", "thrifty", "instances"], check=False, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert done.returncode == 1
+    assert done.stderr == "thrifty: output: No space left on device\n"
+
+
+def test_a_terminal_without_unicode_is_no_reason_to_fail(tmp_path):
+    path = tmp_path / "unicode.toml"
+    th.Instance(th.ActionSets([[[1, 0], [0.9, 0.5]]], context_names=["größe"]), theta=[1, 0], name="größe").save(path)
+    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
+    done = subprocess.run([sys.executable, "-m", "thrifty", "bound", str(path)], check=True, capture_output=True, text=True, env=environment, timeout=60)
+    assert "gr??e" in done.stdout.replace("ö", "?")

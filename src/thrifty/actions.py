@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from thrifty.arrays import Floats, Ints, finite_numbers
-from thrifty.errors import InvalidInput, UnknownName
+from thrifty.errors import NOTHING, InvalidInput, UnknownName
 
 
 class ActionSets:
@@ -33,12 +33,14 @@ class ActionSets:
         context_names: Sequence[str] | None = None,
         arm_names: Sequence[Sequence[str]] | None = None,
     ) -> None:
+        if isinstance(sets, str) or not isinstance(sets, Sequence | np.ndarray):
+            raise InvalidInput("contexts", "a list of action sets", sets)
         blocks = _blocks(sets)
         self.rows: Floats = _frozen(np.concatenate(blocks))
         self.offsets: Ints = _frozen(np.cumsum([0, *(len(block) for block in blocks)], dtype=np.int64))
         self.context_names = _names(context_names, len(blocks), "context_names", "context")
-        if arm_names is not None and len(arm_names) != len(blocks):
-            raise InvalidInput("arm_names", f"{len(blocks)} lists (one a context)", len(arm_names))
+        if arm_names is not None and (not isinstance(arm_names, Sequence) or len(arm_names) != len(blocks)):
+            raise InvalidInput("arm_names", f"a list of {len(blocks)} (one for each context)", arm_names)
         self.arm_names = tuple(_names(None if arm_names is None else arm_names[m], len(block), f"arm_names[{m}]", "arm") for m, block in enumerate(blocks))
 
     @property
@@ -109,7 +111,7 @@ class ActionSets:
 def _blocks(sets: Sequence[ArrayLike]) -> list[Floats]:
     """The sets as float arrays (K_m, d), all of one dimension, without NaN, infinity or negative zeros."""
     if len(sets) == 0:
-        raise InvalidInput("contexts", "at least one action set", "none")
+        raise InvalidInput("contexts", "at least one action set", NOTHING)
     blocks = [_block(arms, f"contexts[{m}].arms") for m, arms in enumerate(sets)]
     dimension = blocks[0].shape[1]
     for m, block in enumerate(blocks):
@@ -132,7 +134,7 @@ def _block(arms: ArrayLike, where: str) -> Floats:
 def _explain(arms: ArrayLike, where: str) -> NoReturn:
     """Name the first arm of a set that cannot be used."""
     if isinstance(arms, Sequence | np.ndarray) and len(arms) == 0:
-        raise InvalidInput(where, "at least one arm", "none")
+        raise InvalidInput(where, "at least one arm", NOTHING)
     if not isinstance(arms, Sequence | np.ndarray) or isinstance(arms, str):
         raise InvalidInput(where, "a list of arms", arms)
     first = finite_numbers(arms[0], f"{where}[0]")
@@ -151,10 +153,10 @@ def default_names(count: int) -> tuple[str, ...]:
 def _names(names: Sequence[str] | None, count: int, where: str, kind: str) -> tuple[str, ...]:
     if names is None:
         return default_names(count)
-    if isinstance(names, str) or any(not isinstance(name, str) for name in names):
+    if isinstance(names, str) or not isinstance(names, Sequence) or any(not isinstance(name, str) for name in names):
         raise InvalidInput(where, "a list of strings", names)
     if len(names) != count:
-        raise InvalidInput(where, f"{count} names (one a {kind})", len(names))
+        raise InvalidInput(where, f"a list of {count} (one for each {kind})", names)
     for i, name in enumerate(names):
         if name in names[:i]:
             raise InvalidInput(f"{where}[{i}]", "a name not used before", name)

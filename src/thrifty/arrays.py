@@ -27,4 +27,7 @@ def positive_number(value: float, where: str, *, below: float = np.inf) -> float
     """Check that value is a number between 0 and below, both excluded."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 < value < below:
         raise InvalidInput(where, "a positive number" if below == np.inf else f"a number between 0 and {below:g}", value)
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:  # an integer of hundreds of digits
+        raise InvalidInput(where, "a number", value) from None

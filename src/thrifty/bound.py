@@ -8,6 +8,7 @@ import numpy as np
 
 from thrifty.allocation import Allocation, Status, allocate
 from thrifty.arrays import Floats
+from thrifty.errors import InvalidInput
 from thrifty.instances import Instance
 
 TOLERANCE = 1e-9  # of a bound: it is solved once, so ask for more than a policy's inner loop does
@@ -126,4 +127,6 @@ def lower_bound(instance: Instance, *, tol: float = TOLERANCE) -> Bound:
     >>> round(th.lower_bound(th.instance("fixed-u0.1")).constant, 9)
     20.0
     """
+    if not isinstance(instance, Instance):
+        raise InvalidInput("instance", "a thrifty.Instance (thrifty.instance(name) makes one)", instance)
     return Bound(instance, allocate(instance.sets.rows, instance.gaps, instance.optimal, noise=instance.noise, tol=tol))

@@ -7,7 +7,6 @@ import inspect
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -69,9 +68,9 @@ CATALOG = (
 def instance(name: str | os.PathLike[str]) -> Instance:
     """An instance of the catalog, `fixed-u0.1` or `end-of-optimism:eps=0.01,a=2`, or one read from a TOML file."""
     text = os.fspath(name)
-    if text.endswith(".toml") or os.sep in text or (text not in CATALOG and Path(text).is_file()):
-        return Instance.load(text)
     family, _, given = ALIASES.get(text, text).partition(":")
+    if text.endswith(".toml") or os.sep in text or (family not in FAMILIES and os.path.isfile(text)):
+        return Instance.load(text)
     if family not in FAMILIES:
         raise UnknownName("instance", text, [*CATALOG, *(known for known in FAMILIES if known not in CATALOG)])
     made = FAMILIES[family].make(**_parameters(FAMILIES[family], given))
@@ -104,6 +103,8 @@ def _parameters(family: Family, given: str) -> dict[str, float]:
     parameters: dict[str, float] = {}
     for pair in given.split(",") if given else []:
         key, _, value = pair.partition("=")
+        if key in parameters:
+            raise InvalidInput(f"{family.name}:{key}", "one value", given)
         if key not in family.parameters:
             raise UnknownName(f"parameter of {family.name}", key, family.parameters)
         try:
@@ -173,7 +174,7 @@ def _on_circle(arms: int, seed: int) -> Floats:
 @_family("circle")
 def _circle(arms: int = 100, seed: int = 0) -> Instance:
     """Arms uniform on the unit circle (a draw by seed), theta (1,0); the paper has 100 and 5 arms."""
-    _require(arms >= 1, "circle:arms", "at least 1", arms)
+    _require(1 <= arms <= 1_000_000, "circle:arms", "a number from 1 to 1000000", arms)
     _require(seed >= 0, "circle:seed", "at least 0", seed)
     return Instance(ActionSets([_on_circle(arms, seed)]), theta=[1, 0])
 
@@ -181,7 +182,7 @@ def _circle(arms: int = 100, seed: int = 0) -> Instance:
 @_family("random-theta")
 def _random_theta(arms: int = 100, seed: int = 0) -> Instance:
     """The arms of large-100 with theta ~ N(0, 10 I) normalised; the paper draws theta anew in each replication: vary the seed."""
-    _require(arms >= 1, "random-theta:arms", "at least 1", arms)
+    _require(1 <= arms <= 1_000_000, "random-theta:arms", "a number from 1 to 1000000", arms)
     _require(seed >= 0, "random-theta:seed", "at least 0", seed)
     theta = np.random.default_rng([seed, 1]).normal(scale=np.sqrt(10), size=2)
     return Instance(ActionSets([_on_circle(arms, 87)]), theta=theta / np.linalg.norm(theta))
@@ -189,17 +190,17 @@ def _random_theta(arms: int = 100, seed: int = 0) -> Instance:
 
 @_family("end-of-optimism")
 def _end_of_optimism(eps: float = 0.01, a: float = 2.0) -> Instance:
-    """(1,0), (0,1), (1-eps,a eps); theta (1,0) (Lattimore & Szepesvari 2017): C = min(2 a^2, 2/eps)."""
+    """(1,0), (0,1), (1-eps,a eps); theta (1,0) (Lattimore & Szepesvari 2017): C = min(2 a^2, 2/eps) for a >= 1."""
     _require(0 < eps < 1, "end-of-optimism:eps", "a number between 0 and 1", eps)
-    _require(0 < a < np.inf, "end-of-optimism:a", "a positive number", a)
+    _require(0 < a < 1e100, "end-of-optimism:a", "a positive number", a)
     return Instance(_sets([[1, 0], [0, 1], [1 - eps, a * eps]]), theta=[1, 0])
 
 
 @_family("orthogonal")
 def _orthogonal(d: int = 5, gap: float = 0.2) -> Instance:
     """e_1..e_d with gaps 0, gap, 2 gap, ...: the finite-armed bandit, C = sum of 2/gap (Lai & Robbins 1985)."""
-    _require(d >= 1, "orthogonal:d", "at least 1", d)
-    _require(0 < gap < np.inf, "orthogonal:gap", "a positive number", gap)
+    _require(1 <= d <= 1000, "orthogonal:d", "a number from 1 to 1000", d)
+    _require(0 < gap < 1e100, "orthogonal:gap", "a positive number", gap)
     return Instance(ActionSets([np.eye(d)]), theta=1.0 - gap * np.arange(d))
 
 
@@ -212,7 +213,8 @@ def _ids_eoo() -> Instance:
 
 @_family("solid-toy")
 def _solid_toy(xi: float = 0.1, p: float = 0.5) -> Instance:
-    """Two contexts in R^3 (after Tirinzoni et al. 2020, recalled, not re-read): the first one's exploration belongs in the second, C = 10."""
+    """Two contexts in R^3 (after Tirinzoni et al. 2020): the first one's exploration belongs in the second, C = 10."""
+    # the definition is from memory of the paper: check it against the original before comparing with its figures
     _require(0 < xi < 0.2, "solid-toy:xi", "a number between 0 and 0.2", xi)
     _require(0 < p < 1, "solid-toy:p", "a number between 0 and 1", p)
     first: list[list[float]] = [[1, 0, 0], [0, 1, 0], [1 - xi, 2 * xi, 0]]

@@ -1,6 +1,8 @@
 """The command line: parse, call, print. Heavy modules are imported by the command that needs them."""
 
+import io
 import json
+import os
 import sys
 import textwrap
 from itertools import groupby
@@ -8,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from thrifty.errors import InvalidInput, ThriftyError
+from thrifty.errors import NOTHING, InvalidInput, ThriftyError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -29,13 +31,21 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a tabl
 
 def main() -> None:
     """Run the command line; a user's mistake ends with one line and exit code 2."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a name that the terminal cannot show is no reason to fail
     try:
         code = app(standalone_mode=False)
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except (ThriftyError, typer.TyperException) as error:
         message = error.format_message() if isinstance(error, typer.TyperException) else str(error)
         if message:
             print(f"thrifty: {message}", file=sys.stderr)
         code = 2
+    except OSError as error:
+        print(f"thrifty: output: {error.strerror or error}", file=sys.stderr)
+        os._exit(1)  # what is left in the buffers cannot be written either
     except (typer.Abort, KeyboardInterrupt):
         code = 130
     sys.exit(code)
@@ -66,7 +76,7 @@ def bound(
 
     names = [*(instances or []), *(CATALOG if every else ())]
     if not names:
-        raise InvalidInput("bound", "an instance, or --all", "nothing")
+        raise InvalidInput("bound", "an instance, or --all", NOTHING)
     problems = [instance(name) for name in names]
     with Console(stderr=True).status("solving"):
         bounds = [lower_bound(problem) for problem in problems]
@@ -120,7 +130,7 @@ def _print_bound(found: "Bound") -> None:
     """One instance: the constant, what it means, and who carries the exploration."""
     problem, sets = found.instance, found.instance.sets
     size = {"contexts": sets.contexts, "arms": len(sets.rows), "dimension": sets.dimension}
-    print(f"{problem.name}: {_size(size)}, noise {problem.noise:g}")
+    print(f"{_plain(problem.name)}: {_size(size)}, noise {problem.noise:g}")
     print(f"C = {found.constant:.6g}   ({found.status}, {_certified(found)})")
     print(found.in_words())
     table = _table("context", "probability", "arm", "gap", "pulls per log n", "share of C", numeric=("probability", "gap", "pulls per log n", "share of C"))
@@ -128,7 +138,7 @@ def _print_bound(found: "Bound") -> None:
     for row in carriers[:MOST_ROWS]:
         pulls = "free" if row.free else f"{row.pulls:.6g}"
         share = "" if row.free else f"{row.share:.1%}"
-        table.add_row(row.context, f"{row.probability:g}", row.arm, f"{row.gap:.6g}", pulls, share)
+        table.add_row(_plain(row.context), f"{row.probability:g}", _plain(row.arm), f"{row.gap:.6g}", pulls, share)
     _show(table)
     if len(carriers) > MOST_ROWS:
         print(f"and {len(carriers) - MOST_ROWS} more (--json has all)")
@@ -143,15 +153,22 @@ def _print_bounds(bounds: list["Bound"]) -> None:
     for found in bounds:
         sets = found.instance.sets
         exploring = [row for row in found.carriers() if not row.free]
-        who = ", ".join(f"{row.context}/{row.arm} {row.share:.0%}" for row in exploring[:3]) + (", ..." if len(exploring) > 3 else "")
+        who = ", ".join(f"{_plain(row.context)}/{_plain(row.arm)} {row.share:.0%}" for row in exploring[:3]) + (", ..." if len(exploring) > 3 else "")
         counts = [str(count) for count in (sets.contexts, len(sets.rows), sets.dimension, found.reduced_dimension)]
-        table.add_row(found.instance.name, *counts, f"{found.constant:.6g}", _certified(found), who or "free")
+        table.add_row(_plain(found.instance.name), *counts, f"{found.constant:.6g}", _certified(found), who or "free")
     _show(table)
     print("M contexts; d' directions that the optimal arms leave to explore; C regret per log n that no")
     print("consistent policy can beat; exploration: context/arm and its share of C.")
 
 
+def _plain(name: str) -> str:
+    """A name without characters that would move the cursor or change colours."""
+    return "".join(character if character.isprintable() else "?" for character in name)
+
+
 def _certified(found: "Bound") -> str:
+    if found.status == "failed":
+        return "FAILED"
     return "exact" if found.gap == 0 else f"gap {found.gap:.0e}"
 
 
@@ -161,8 +178,7 @@ def _table(*headers: str, numeric: tuple[str, ...]) -> "Table":
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for header in headers:
-        last = header == headers[-1]
-        table.add_column(header, justify="right" if header in numeric else "left", no_wrap=not last, overflow="fold")
+        table.add_column(header, justify="right" if header in numeric else "left", no_wrap=header in numeric, overflow="fold")
     return table
 
 
@@ -174,7 +190,7 @@ def _console() -> "Console":
     """Standard output, at least so wide that no table loses a column; a file gets all the width there is to use."""
     from rich.console import Console
 
-    console = Console()
+    console = Console(markup=False, emoji=False, highlight=False)
     console.width = max(console.width, 80) if console.is_terminal else 120
     return console
 

@@ -4,6 +4,18 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 
+class _Bare(str):
+    """A word of ours in a message, not a value of the user's: shown without quotes."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+NOTHING = _Bare("nothing")
+
+
 class ThriftyError(Exception):
     """Base of all errors that thrifty raises on purpose."""
 

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from thrifty.actions import ActionSets, default_names
 from thrifty.arrays import Bools, Floats, Ints, finite_numbers, positive_number
-from thrifty.errors import BadFile, InvalidInput, UnknownName
+from thrifty.errors import NOTHING, BadFile, InvalidInput, UnknownName
 
 _KEYS = ("name", "theta", "noise", "contexts")
 _CONTEXT_KEYS = ("name", "probability", "arms", "arm_names")
@@ -33,6 +33,8 @@ class Instance:
     """
 
     def __init__(self, sets: ActionSets, *, theta: ArrayLike, probabilities: ArrayLike | None = None, noise: float = 1.0, name: str = "") -> None:
+        if not isinstance(sets, ActionSets):
+            raise InvalidInput("sets", "thrifty.ActionSets", sets)
         self.sets = sets
         self.theta: Floats = finite_numbers(theta, "theta")
         if len(self.theta) != sets.dimension:
@@ -53,12 +55,13 @@ class Instance:
     @cached_property
     def gaps(self) -> Floats:
         """(k,) how much worse each row is than the best of its context; exactly 0 where it is as good up to rounding."""
-        starts = self.sets.offsets[:-1]
-        of_row = self.sets.context_of_row
-        gaps = np.maximum.reduceat(self.means, starts)[of_row] - self.means
-        # |fl(x . theta) - x . theta| <= d u sum |x_i theta_i|: below twice that, two means cannot be told apart
+        # |fl(x . theta) - x . theta| <= d u sum |x_i theta_i|: below the sum of both errors, twice over, two means cannot be told apart
         mass = np.abs(self.sets.rows) @ np.abs(self.theta)
-        rounding = 2 * self.sets.dimension * np.finfo(float).eps * np.maximum.reduceat(mass, starts)[of_row]
+        best = np.concatenate(
+            [np.full(len(means), start + means.argmax()) for start, means in zip(self.sets.offsets, self.sets.split(self.means), strict=False)]
+        )
+        gaps = self.means[best] - self.means
+        rounding = self.sets.dimension * np.finfo(float).eps * (mass + mass[best])
         return np.where(gaps <= rounding, 0.0, gaps)
 
     @cached_property
@@ -96,7 +99,7 @@ class Instance:
                 document = tomllib.load(file)
         except OSError as error:
             raise BadFile(f"{path}: {error.strerror or error}") from None
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
             raise BadFile(f"{path}: not valid TOML: {error}") from None
         try:
             return _from_document(document, default_name=Path(path).stem)
@@ -143,6 +146,8 @@ def _from_document(document: Mapping[str, Any], *, default_name: str) -> Instanc
         _check_keys(table, _CONTEXT_KEYS, required=("arms",), where=f"contexts[{m}].")
         if not isinstance(table["arms"], list):
             raise InvalidInput(f"contexts[{m}].arms", "a list of arms", table["arms"])
+        if "probability" in table:
+            positive_number(table["probability"], f"contexts[{m}].probability")
     names = default_names(len(contexts))
     sets = ActionSets(
         [table["arms"] for table in contexts],
@@ -152,7 +157,7 @@ def _from_document(document: Mapping[str, Any], *, default_name: str) -> Instanc
     given = [m for m, table in enumerate(contexts) if "probability" in table]
     if given and len(given) < len(contexts):
         missing = next(m for m in range(len(contexts)) if m not in given)
-        raise InvalidInput(f"contexts[{missing}].probability", f"a number (contexts[{given[0]}] has one)", "none")
+        raise InvalidInput(f"contexts[{missing}].probability", f"a number (contexts[{given[0]}] has one)", NOTHING)
     return Instance(
         sets,
         theta=document["theta"],
@@ -168,7 +173,7 @@ def _check_keys(table: Mapping[str, Any], known: tuple[str, ...], *, required: t
             raise UnknownName("key", where + key, [where + name for name in known])
     for key in required:
         if key not in table:
-            raise InvalidInput(where + key, "this key", "nothing")
+            raise InvalidInput(where + key, "this key", NOTHING)
 
 
 def _toml(value: str | float | list[Any]) -> str:
