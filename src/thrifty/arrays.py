@@ -18,7 +18,8 @@ def finite_numbers(values: ArrayLike, where: str) -> Floats:
         vector = np.empty(0)
     if vector.ndim != 1 or vector.size == 0 or vector.dtype.kind not in "biuf":
         raise InvalidInput(where, "a list of numbers", values)
-    for i in np.flatnonzero(~np.isfinite(vector)):
+    if not np.isfinite(vector).all():
+        i = int(np.isfinite(vector).argmin())
         raise InvalidInput(f"{where}[{i}]", "a finite number", float(vector[i]))
     return vector.astype(np.float64) + 0.0  # -0.0 + 0.0 is 0.0: equal numbers have equal bits
 

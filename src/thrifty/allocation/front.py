@@ -156,7 +156,8 @@ def _check_arms(features: ArrayLike, gaps: ArrayLike, best: ArrayLike) -> tuple[
     rows = _numeric(features, "features", "a (k, d) array of numbers")
     if rows.ndim != 2 or rows.size == 0:
         raise InvalidInput("features", "a (k, d) array with at least one arm", rows.shape)
-    for i in _offenders(np.logical_not(np.isfinite(rows).all(axis=1))):
+    sizes: Floats = np.abs(rows).max(axis=1)
+    for i in _offenders(~np.isfinite(sizes)):
         raise InvalidInput(f"features[{i}]", "finite numbers", rows[i])
     differences = finite_numbers(gaps, "gaps")
     optimal = np.asarray(best)
@@ -167,7 +168,7 @@ def _check_arms(features: ArrayLike, gaps: ArrayLike, best: ArrayLike) -> tuple[
     optimal = np.ascontiguousarray(optimal, dtype=np.bool_)
     for i in _offenders((differences <= 0) & ~optimal):
         raise InvalidInput(f"gaps[{i}]", "a positive number (the arm is not best)", float(differences[i]))
-    _check_range(np.abs(rows).max(axis=1), "features", "an arm")
+    _check_range(sizes, "features", "an arm")
     _check_range(np.where(optimal, 0.0, differences), "gaps", "a gap")
     return rows, differences, optimal
 
@@ -175,8 +176,9 @@ def _check_arms(features: ArrayLike, gaps: ArrayLike, best: ArrayLike) -> tuple[
 def _check_range(sizes: Floats, where: str, what: str) -> None:
     """Squares and quotients of the sizes must neither overflow nor vanish; zeros do no harm."""
     largest = sizes.max()
-    for i in _offenders((sizes > 0) & (sizes < RANGE * largest)):
-        raise InvalidInput(f"{where}[{i}]", f"{what} of at least {RANGE:g} of the largest", float(sizes[i]))
+    for i in _offenders(sizes < RANGE * largest):
+        if sizes[i] > 0:
+            raise InvalidInput(f"{where}[{i}]", f"{what} of at least {RANGE:g} of the largest", float(sizes[i]))
     if largest > 0 and not RANGE < largest < 1 / RANGE:
         raise InvalidInput(where, f"sizes between {RANGE:g} and {1 / RANGE:g}", float(largest))
 
