@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from thrifty.arrays import Floats, Ints, finite_numbers
+from thrifty.arrays import Floats, Ints, finite_numbers, numeric
 from thrifty.errors import NOTHING, InvalidInput, UnknownName
 
 
@@ -123,12 +123,12 @@ def _blocks(sets: Sequence[ArrayLike]) -> list[Floats]:
 def _block(arms: ArrayLike, where: str) -> Floats:
     """One set as (K, d); looked at row by row only to say what is wrong."""
     try:
-        block = np.asarray(arms)
-    except ValueError:  # rows of different lengths
-        block = np.empty(0, dtype=object)
-    if block.ndim != 2 or block.dtype.kind not in "biuf" or block.size == 0 or not np.isfinite(block).all():
+        block = numeric(arms, where, "a list of arms")
+    except InvalidInput:
         _explain(arms, where)
-    return block.astype(np.float64) + 0.0  # -0.0 + 0.0 is 0.0: equal vectors have equal bits
+    if block.ndim != 2 or block.size == 0 or not np.isfinite(block).all():
+        _explain(arms, where)
+    return block + 0.0  # -0.0 + 0.0 is 0.0: equal vectors have equal bits
 
 
 def _explain(arms: ArrayLike, where: str) -> NoReturn:

@@ -10,18 +10,26 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 
+def numeric(values: ArrayLike, where: str, expected: str) -> Floats:
+    """Turn values into a float array of any shape, contiguous; where and expected go into the error."""
+    try:
+        array = np.asarray(values)
+    except ValueError:  # rows of different lengths
+        array = np.empty(0, dtype=object)
+    if array.dtype.kind not in "biuf":
+        raise InvalidInput(where, expected, values)
+    return np.asarray(array, dtype=np.float64, order="C")
+
+
 def finite_numbers(values: ArrayLike, where: str) -> Floats:
     """Turn values into a new float array (n,), n > 0, without NaN or infinity; where names them in the error."""
-    try:
-        vector = np.asarray(values)
-    except ValueError:
-        vector = np.empty(0)
-    if vector.ndim != 1 or vector.size == 0 or vector.dtype.kind not in "biuf":
+    vector = numeric(values, where, "a list of numbers")
+    if vector.ndim != 1 or vector.size == 0:
         raise InvalidInput(where, "a list of numbers", values)
     if not np.isfinite(vector).all():
         i = int(np.isfinite(vector).argmin())
         raise InvalidInput(f"{where}[{i}]", "a finite number", float(vector[i]))
-    return vector.astype(np.float64) + 0.0  # -0.0 + 0.0 is 0.0: equal numbers have equal bits
+    return vector + 0.0  # -0.0 + 0.0 is 0.0: equal numbers have equal bits
 
 
 def positive_number(value: float, where: str, *, below: float = np.inf) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from thrifty.allocation.arms import allocate_arms
-from thrifty.arrays import Bools, Floats, Ints, finite_numbers, positive_number
+from thrifty.arrays import Bools, Floats, Ints, finite_numbers, numeric, positive_number
 from thrifty.compilation import announce
 from thrifty.errors import InvalidInput
 
@@ -153,7 +153,7 @@ def _status(gap: float, tol: float) -> Status:
 
 
 def _check_arms(features: ArrayLike, gaps: ArrayLike, best: ArrayLike) -> tuple[Floats, Floats, Bools]:
-    rows = _numeric(features, "features", "a (k, d) array of numbers")
+    rows = numeric(features, "features", "a (k, d) array of numbers")
     if rows.ndim != 2 or rows.size == 0:
         raise InvalidInput("features", "a (k, d) array with at least one arm", rows.shape)
     sizes: Floats = np.abs(rows).max(axis=1)
@@ -187,19 +187,8 @@ def _offenders(wrong: Bools) -> Ints:
     return np.flatnonzero(wrong) if wrong.any() else np.empty(0, dtype=np.int64)
 
 
-def _numeric(values: ArrayLike, where: str, expected: str) -> Floats:
-    """Turn values into a contiguous float array of any shape."""
-    try:
-        array = np.asarray(values)
-    except ValueError:  # rows of different lengths
-        array = np.empty(0, dtype=object)
-    if array.dtype.kind not in "biuf":
-        raise InvalidInput(where, expected, values)
-    return np.ascontiguousarray(array, dtype=np.float64)
-
-
 def _check_base(base: ArrayLike, d: int) -> Floats:
-    known = _numeric(base, "base", f"a ({d}, {d}) array of finite numbers")
+    known = numeric(base, "base", f"a ({d}, {d}) array of finite numbers")
     if known.shape != (d, d) or not np.isfinite(known).all():
         raise InvalidInput("base", f"a ({d}, {d}) array of finite numbers", known.shape)
     scale = np.abs(known).max()

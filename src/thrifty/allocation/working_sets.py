@@ -288,11 +288,13 @@ def _price(program: Program, few: Program, a: Floats, w: Floats, view: View) -> 
         total += w[i]
         for k in range(d):
             priced += w[i] * whitened[k, i] * whitened[k, i]
-    slopes = np.empty(a.size)
-    _quadratic_forms(root, spread, True, few.columns, slopes)
     for j in range(a.size):
         cost += a[j]
-        earned += a[j] * slopes[j]
+    if not few.homogeneous:  # otherwise earned = priced, by Euler's identity, and is not asked for
+        slopes = np.empty(a.size)
+        _quadratic_forms(root, spread, True, few.columns, slopes)
+        for j in range(a.size):
+            earned += a[j] * slopes[j]
     return lower_bound(few.homogeneous, priced, total, steepest, earned), upper_bound(few.homogeneous, cost, largest)
 
 
