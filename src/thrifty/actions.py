@@ -53,6 +53,11 @@ class ActionSets:
         """The dimension of the arms (d)."""
         return int(self.rows.shape[1])
 
+    @property
+    def largest(self) -> int:
+        """How many arms the largest set has."""
+        return int(np.diff(self.offsets).max())
+
     @cached_property
     def context_of_row(self) -> Ints:
         """(k,) the context that each row belongs to."""

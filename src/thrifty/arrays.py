@@ -40,3 +40,10 @@ def positive_number(value: float, where: str, *, below: float = np.inf) -> float
         return float(value)
     except OverflowError:  # an integer of hundreds of digits
         raise InvalidInput(where, "a number", value) from None
+
+
+def finite_number(value: float, where: str) -> float:
+    """Check that value is a number, not NaN and not infinite."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not abs(value) < np.inf:
+        raise InvalidInput(where, "a finite number", value)
+    return float(value)

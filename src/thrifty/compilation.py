@@ -10,7 +10,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,18 +22,39 @@ F = TypeVar("F", bound=Callable[..., object])
 _MONTH = 30 * 24 * 3600.0
 
 
+COMPILED = {"nogil": True, "error_model": "numpy"}  # x / 0 is inf, as in NumPy
+# Numba counts references, atomically, whenever a named tuple of arrays is taken apart or passed on; in a loop of small functions that costs ten times the
+# arithmetic. A function that makes no arrays can do without.
+KERNEL = COMPILED | {"_nrt": False, "forceinline": True}
+
+
 def compiled(function: F) -> F:
     """Compile with Numba in nopython mode, without the GIL, cached on disk across processes."""
-    folder = cache_folder()
-    decorate: Any = numba.njit(cache=folder is not None, nogil=True, error_model="numpy")  # x / 0 is inf, as in NumPy
-    config: Any = numba.config
-    previous = config.CACHE_DIR
-    config.CACHE_DIR = str(folder or previous)  # read when the dispatcher is made: other packages keep their own folder
-    try:
-        dispatcher: F = decorate(function)
-    finally:
-        config.CACHE_DIR = previous
-    return dispatcher
+    return _cached(numba.njit, COMPILED)(function)
+
+
+def kernel(function: F) -> F:
+    """Compile a function that is called in every round: like `compiled`, but it may not make or return arrays, only views within itself."""
+    return _cached(numba.njit, KERNEL)(function)
+
+
+def pointer(function: Callable[..., object], signature: Any) -> Any:
+    """A compiled function behind a pointer, for a field of a named tuple. Callers call it like any other, but do not compile it again, as they would."""
+    return _cached(partial(numba.cfunc, signature), {"error_model": "numpy"})(function)
+
+
+def _cached(decorator: Callable[..., Any], options: dict[str, Any]) -> Any:
+    def decorate(function: Any) -> Any:
+        folder = cache_folder()
+        config: Any = numba.config
+        previous = config.CACHE_DIR
+        config.CACHE_DIR = str(folder or previous)  # read when the dispatcher is made: other packages keep their own folder
+        try:
+            return decorator(cache=folder is not None, **options)(function)
+        finally:
+            config.CACHE_DIR = previous
+
+    return decorate
 
 
 @cache

@@ -16,9 +16,9 @@ from typing import NamedTuple
 import numpy as np
 
 from thrifty.allocation.certificate import lower_bound, upper_bound
-from thrifty.allocation.dense import MUCH, add_gram, copy_matrix, factor, multiply_transposed, solve_factored, squared_norms, whiten
 from thrifty.arrays import Floats
 from thrifty.compilation import compiled
+from thrifty.dense import MUCH, add_gram, copy_matrix, factor, multiply_transposed, solve_factored, squared_norms, whiten
 
 MAX_ITERATIONS = 80
 PATIENCE = 10  # iterations without a tighter certificate before giving up

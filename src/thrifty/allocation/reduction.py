@@ -8,12 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from thrifty.allocation.dense import multiply_transposed, squared_norms, take_columns
 from thrifty.allocation.interior import Program
 from thrifty.arrays import Bools, Floats, Ints
 from thrifty.compilation import compiled
-
-VANISHING = 1e-10  # a vector whose remainder is below this share of its length lies in the span
+from thrifty.dense import multiply_transposed, squared_norms, take_columns
+from thrifty.spans import VANISHING, grow_basis, take_out
 
 
 class Reduction(NamedTuple):
@@ -52,8 +51,8 @@ def reduce_arms(features: Floats, gaps: Floats, best: Bools, noise: float, base:
     squared_norms(free, free_sizes)
     if not homogeneous:
         free_sizes[:] = free_sizes.max()  # the columns of base are no vectors of their own: one scale for all
-    nothing = int(np.int64(0))  # a literal would compile _grow a second time
-    free_rank = _grow(free, np.ones(free.shape[1]), free_sizes, basis, nothing, picked)
+    nothing = int(np.int64(0))  # a literal would compile grow_basis a second time
+    free_rank = grow_basis(free, np.ones(free.shape[1]), free_sizes, basis, nothing, picked)
     first = free_rank if homogeneous else 0
 
     rows = np.flatnonzero(~best)
@@ -61,14 +60,14 @@ def reduce_arms(features: Floats, gaps: Floats, best: Bools, noise: float, base:
     rest, sizes, lengths = arms.copy(), np.empty(rows.size), np.empty(rows.size)
     squared_norms(arms, sizes)
     for q in range(free_rank):
-        _take_out(basis[q], rest, lengths)
+        take_out(basis[q], rest, lengths)
     squared_norms(rest if homogeneous else arms, lengths)
     informative = np.flatnonzero(lengths > VANISHING * VANISHING * sizes)  # the others teach nothing and need no proof
     if informative.size < rows.size:
         arms, rest = take_columns(arms, informative), take_columns(rest, informative)
         rows, sizes = rows[informative], sizes[informative]
     costs = gaps[rows] / widest
-    rank = _grow(rest, costs, sizes, basis, free_rank, picked)
+    rank = grow_basis(rest, costs, sizes, basis, free_rank, picked)
     directions = np.ascontiguousarray(basis[first:rank].T)
     coordinates = np.empty((rank - first, rows.size))
     multiply_transposed(directions, arms, coordinates)
@@ -79,68 +78,9 @@ def reduce_arms(features: Floats, gaps: Floats, best: Bools, noise: float, base:
         known[:, free_rank:] = 0.0
     anchors = picked[free_rank:rank].copy()
     if not homogeneous:
-        spanned = _grow(arms, costs, sizes, basis, nothing, picked)
+        spanned = grow_basis(arms, costs, sizes, basis, nothing, picked)
         anchors = picked[:spanned].copy()
     return Reduction(_normal_form(coordinates, costs, known, homogeneous), anchors, rows, costs, unit, unit * widest)
-
-
-@compiled
-def _grow(rest: Floats, costs: Floats, sizes: Floats, basis: Floats, rank: int, picked: Ints) -> int:
-    """Extend basis[:rank] to the span of rest (d, n), which is orthogonal to it, by the most length^2 per cost; returns the new rank.
-
-    A remainder counts as zero when it is small against its size (n,), a squared length. What is spanned is taken out of rest.
-    """
-    d, n = rest.shape
-    along, lengths = np.empty(n), np.empty(n)
-    while rank < d:
-        squared_norms(rest, lengths)
-        pivot, most = -1, 0.0
-        for j in range(n):
-            if lengths[j] > VANISHING * VANISHING * sizes[j] and lengths[j] > most * costs[j]:
-                pivot, most = j, lengths[j] / costs[j]
-        if pivot < 0:
-            break
-        direction = basis[rank]
-        for i in range(d):
-            direction[i] = rest[i, pivot]
-        _orthonormalise(direction, basis, rank)
-        picked[rank] = pivot
-        rank += 1
-        if rank < d:
-            _take_out(direction, rest, along)
-    return rank
-
-
-@compiled
-def _take_out(direction: Floats, rest: Floats, along: Floats) -> None:
-    """Project rest (d, n) off the unit vector direction (d,)."""
-    d, n = rest.shape
-    for j in range(n):
-        along[j] = 0.0
-    for i in range(d):
-        for j in range(n):
-            along[j] += direction[i] * rest[i, j]
-    for i in range(d):
-        for j in range(n):
-            rest[i, j] -= direction[i] * along[j]
-
-
-@compiled
-def _orthonormalise(direction: Floats, basis: Floats, rank: int) -> None:
-    """Make direction (d,) a unit vector orthogonal to basis[:rank]; twice is enough."""
-    d = direction.size
-    for _ in range(2):
-        for q in range(rank):
-            along = 0.0
-            for i in range(d):
-                along += basis[q, i] * direction[i]
-            for i in range(d):
-                direction[i] -= along * basis[q, i]
-        length = 0.0
-        for i in range(d):
-            length += direction[i] * direction[i]
-        for i in range(d):
-            direction[i] /= np.sqrt(length)
 
 
 @compiled

@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from thrifty.allocation.certificate import ROUNDING, lower_bound, upper_bound
-from thrifty.allocation.dense import add_gram, factor, multiply_transposed, take_columns, whiten
 from thrifty.allocation.interior import Program, interior_point
 from thrifty.arrays import Bools, Floats, Ints
 from thrifty.compilation import compiled
+from thrifty.dense import add_gram, factor, multiply_transposed, take_columns, whiten
 
 MAX_ROUNDS = 100
 MAX_STALLS = 5  # restarts from the best point so far, closer to the middle, before a solve is given up

@@ -1,0 +1,42 @@
+"""Moves that policies share: ways to pick one of the offered arms. Of equals, the first."""
+
+import math
+
+from thrifty.arrays import Ints
+from thrifty.compilation import kernel
+from thrifty.policies.base import Ledger
+from thrifty.regression import Regression
+
+
+@kernel
+def greedy_arm(regression: Regression, arms: Ints) -> int:
+    """argmax <x, theta_hat> over the rows arms (n,)."""
+    means = regression.means
+    best = arms[0]
+    for n in range(1, arms.size):
+        if means[arms[n]] > means[best]:
+            best = arms[n]
+    return best
+
+
+@kernel
+def optimistic_arm(regression: Regression, arms: Ints, width: float) -> int:
+    """argmax <x, theta_hat> + width ||x|| over the rows arms (n,), the norm in V^-1."""
+    means, norms = regression.means, regression.norms
+    best, most = arms[0], -math.inf
+    for n in range(arms.size):
+        hope = means[arms[n]] + width * math.sqrt(max(0.0, norms[arms[n]]))
+        if hope > most:
+            best, most = arms[n], hope
+    return best
+
+
+@kernel
+def least_played_arm(ledger: Ledger, arms: Ints) -> int:
+    """argmin N_x over the rows arms (n,)."""
+    played, ids = ledger.played, ledger.vector_ids
+    least = arms[0]
+    for n in range(1, arms.size):
+        if played[ids[arms[n]]] < played[ids[least]]:
+            least = arms[n]
+    return least
