@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from thrifty.catalog import instance
     from thrifty.errors import BadFile, InvalidInput, ThriftyError, UnknownName
     from thrifty.instances import Instance
+    from thrifty.learner import Decision, Explanation, Learner
+    from thrifty.policies import DEL, OAM, OSSB, EGreedy, EndOA, Greedy, LinTS, LinUCB, Policy, policy
+    from thrifty.results import Result
+    from thrifty.study import Study, run
 
 # Imported on first use: `thrifty --help` should wait neither for NumPy nor for the compiler.
 _HOMES = {
@@ -18,31 +22,63 @@ _HOMES = {
     "Allocation": "thrifty.allocation",
     "BadFile": "thrifty.errors",
     "Bound": "thrifty.bound",
+    "DEL": "thrifty.policies",
+    "Decision": "thrifty.learner",
+    "EGreedy": "thrifty.policies",
+    "EndOA": "thrifty.policies",
+    "Explanation": "thrifty.learner",
+    "Greedy": "thrifty.policies",
     "Instance": "thrifty.instances",
     "InvalidInput": "thrifty.errors",
+    "Learner": "thrifty.learner",
+    "LinTS": "thrifty.policies",
+    "LinUCB": "thrifty.policies",
+    "OAM": "thrifty.policies",
+    "OSSB": "thrifty.policies",
+    "Policy": "thrifty.policies",
+    "Result": "thrifty.results",
     "Status": "thrifty.allocation",
+    "Study": "thrifty.study",
     "ThriftyError": "thrifty.errors",
     "UnknownName": "thrifty.errors",
     "allocate": "thrifty.allocation",
     "instance": "thrifty.catalog",
     "lower_bound": "thrifty.bound",
+    "policy": "thrifty.policies",
+    "run": "thrifty.study",
 }
 
 __version__ = version("thrifty")
 
 __all__ = [
+    "DEL",
+    "OAM",
+    "OSSB",
     "ActionSets",
     "Allocation",
     "BadFile",
     "Bound",
+    "Decision",
+    "EGreedy",
+    "EndOA",
+    "Explanation",
+    "Greedy",
     "Instance",
     "InvalidInput",
+    "Learner",
+    "LinTS",
+    "LinUCB",
+    "Policy",
+    "Result",
     "Status",
+    "Study",
     "ThriftyError",
     "UnknownName",
     "allocate",
     "instance",
     "lower_bound",
+    "policy",
+    "run",
 ]
 
 

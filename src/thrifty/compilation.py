@@ -22,20 +22,22 @@ F = TypeVar("F", bound=Callable[..., object])
 _MONTH = 30 * 24 * 3600.0
 
 
-COMPILED = {"nogil": True, "error_model": "numpy"}  # x / 0 is inf, as in NumPy
+COMPILED: Any = {"nogil": True, "error_model": "numpy"}  # x / 0 is inf, as in NumPy
 # Numba counts references, atomically, whenever a named tuple of arrays is taken apart or passed on; in a loop of small functions that costs ten times the
 # arithmetic. A function that makes no arrays can do without.
-KERNEL = COMPILED | {"_nrt": False, "forceinline": True}
+KERNEL: Any = COMPILED | {"_nrt": False, "forceinline": True}
 
 
 def compiled(function: F) -> F:
     """Compile with Numba in nopython mode, without the GIL, cached on disk across processes."""
-    return _cached(numba.njit, COMPILED)(function)
+    dispatcher: F = _cached(numba.njit, COMPILED)(function)
+    return dispatcher
 
 
 def kernel(function: F) -> F:
     """Compile a function that is called in every round: like `compiled`, but it may not make or return arrays, only views within itself."""
-    return _cached(numba.njit, KERNEL)(function)
+    dispatcher: F = _cached(numba.njit, KERNEL)(function)
+    return dispatcher
 
 
 def pointer(function: Callable[..., object], signature: Any) -> Any:

@@ -2,7 +2,6 @@
 
 import json
 import os
-import tempfile
 import tomllib
 from collections.abc import Mapping
 from functools import cached_property
@@ -15,6 +14,7 @@ from numpy.typing import ArrayLike
 from thrifty.actions import ActionSets, default_names
 from thrifty.arrays import Bools, Floats, Ints, finite_numbers, positive_number
 from thrifty.errors import NOTHING, BadFile, InvalidInput, UnknownName
+from thrifty.files import write_whole
 
 _KEYS = ("name", "theta", "noise", "contexts")
 _CONTEXT_KEYS = ("name", "probability", "arms", "arm_names")
@@ -76,7 +76,7 @@ class Instance:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the instance to a TOML file, whole or not at all."""
-        _write_whole(Path(path), self.to_toml())
+        write_whole(Path(path), self.to_toml())
 
     def to_toml(self) -> str:
         """The instance as TOML; reading it gives the same numbers back to the last bit."""
@@ -181,20 +181,3 @@ def _toml(value: str | float | list[Any]) -> str:
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     return f"[{', '.join(map(_toml, value))}]" if isinstance(value, list) else repr(value)
-
-
-def _write_whole(path: Path, text: str) -> None:
-    """Write a file so that other readers see the old content or the new, never a part."""
-    try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, path)
-        except BaseException:
-            os.unlink(temporary)
-            raise
-    except OSError as error:
-        raise BadFile(f"{path}: cannot be written: {error.strerror or error}") from None

@@ -43,19 +43,18 @@ class Regression(NamedTuple):
     tracked: bool  # means and norms of all arms are kept current; otherwise `look` computes those that are asked for
 
 
-def start_regression(rows: Floats, *, ridge: float, base: Floats | None = None, base_sums: Floats | None = None, largest_set: int | None = None) -> Regression:
+def start_regression(rows: Floats, *, ridge: float, largest_set: int | None = None) -> Regression:
     """A regression that has seen nothing, on rows (k, d).
 
-    base (d, d), base_sums (d,): what is known beside the ridge. largest_set: how many arms a decision looks at; given that, arms are tracked only where it
+    largest_set: how many arms a decision looks at; given that, arms are tracked only where it
     is cheaper, O(k d) a round, than looking at one set, O(K d^2). Without it all arms are tracked.
     """
     k, d = rows.shape
-    known = ridge * np.eye(d) + (0.0 if base is None else base)
     regression = Regression(
         rows=np.array(rows),
         columns=np.array(rows.T, order="C"),
-        base=known,
-        base_sums=np.zeros(d) if base_sums is None else base_sums.copy(),
+        base=ridge * np.eye(d),
+        base_sums=np.zeros(d),
         pulls=np.zeros(k, dtype=np.int64),
         sums=np.zeros(k),
         inverse=np.zeros((d, d)),
@@ -71,6 +70,23 @@ def start_regression(rows: Floats, *, ridge: float, base: Floats | None = None, 
     )
     refresh(regression)
     return regression
+
+
+def carry_regression(old: Regression, new: Regression, where: Ints) -> None:
+    """Bring all that old has seen into new: row i becomes row where[i], or, if that is -1, part of the base."""
+    gone = where < 0
+    new.base[:] = old.base + (old.rows[gone].T * old.pulls[gone]) @ old.rows[gone]
+    new.base_sums[:] = old.base_sums + old.rows[gone].T @ old.sums[gone]
+    np.add.at(new.pulls, where[~gone], old.pulls[~gone])
+    np.add.at(new.sums, where[~gone], old.sums[~gone])
+    refresh(new)
+
+
+def observe_gone(regression: Regression, features: Floats, reward: float) -> None:
+    """Take in one reward of an arm with features (d,) that is no row."""
+    regression.base[:] += np.outer(features, features)
+    regression.base_sums[:] += reward * features
+    refresh(regression)
 
 
 @kernel

@@ -4,18 +4,20 @@ Luck is paired: contexts and noise come from generators that depend on (seed, re
 randomness is another stream. The noise of a round is drawn whatever arm is played.
 """
 
+import copy
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numba
 import numpy as np
 
+from thrifty.actions import ActionSets
 from thrifty.arrays import Floats, Ints
-from thrifty.compilation import KERNEL, kernel
+from thrifty.compilation import KERNEL, announce, kernel
 from thrifty.errors import InvalidInput
 from thrifty.instances import Instance
-from thrifty.policies.base import ROUNDS, SOLVES, UNSOLVED, Choice, Ledger, Policy, choose, learn
+from thrifty.policies.base import ROUNDS, SOLVES, UNSOLVED, Policy, choose, learn, record
 
 BLOCK = 1 << 17  # rounds between two looks at the clock
 REWARDS = ("gaussian", "bernoulli")
@@ -83,6 +85,12 @@ def checkpoints(horizon: int, *, linear: int = 50, per_decade: int = 10) -> Ints
     return np.unique(np.concatenate([log_spaced, np.round(np.linspace(0, horizon, linear + 1))[1:], [horizon]]).clip(1, horizon).astype(np.int64))
 
 
+def start_score(times: Ints, labels: int) -> Score:
+    """An empty score."""
+    c = len(times)
+    return Score(times, np.zeros(1, np.int64), np.zeros(labels, np.int64), np.zeros(labels), np.zeros((c, labels), np.int64), np.zeros((c, labels)))
+
+
 def truth_of(instance: Instance, rewards: str = "gaussian") -> Truth:
     """The instance as the loop reads it."""
     if rewards not in REWARDS:
@@ -93,11 +101,6 @@ def truth_of(instance: Instance, rewards: str = "gaussian") -> Truth:
     law = instance.probabilities.cumsum()
     law[-1] = 1.0
     return Truth(law, np.arange(len(instance.means)), instance.means, instance.gaps, instance.noise, rewards == "bernoulli")
-
-
-def told_noise(instance: Instance, rewards: str) -> float:
-    """The standard deviation that a policy is told: the truth, or 1/2, which bounds rewards in [0, 1]."""
-    return SUBGAUSSIAN if rewards == "bernoulli" else instance.noise
 
 
 @kernel
@@ -119,13 +122,6 @@ def draw_reward(truth: Truth, row: int, noise: np.random.Generator) -> float:
     if truth.bernoulli:
         return 1.0 if noise.random() < truth.means[row] else 0.0
     return truth.means[row] + truth.noise * noise.standard_normal()
-
-
-@kernel
-def record(ledger: Ledger, choice: Choice) -> None:
-    """Count a choice, before its reward is known."""
-    ledger.played[ledger.vector_ids[choice.row]] += 1
-    ledger.clock[ROUNDS] += 1
 
 
 @kernel
@@ -153,41 +149,102 @@ def _play(state: Any, truth: Truth, score: Score, luck: Streams, stop: int) -> N
         for i in range(uniforms.size):
             uniforms[i] = own_uniforms.random()
         choice = choose(state, context, truth.rows[offsets[context] : offsets[context + 1]])
-        record(ledger, choice)
+        record(ledger, context, choice.row)
         learn(state, choice.row, choice.label, draw_reward(truth, choice.row, noise))
         score_round(score, choice.label, truth.gaps[choice.row], clock[ROUNDS])
 
 
 _play_cached = kernel(_play)
-_play_fresh = numba.njit(**KERNEL)(_play)  # for policies whose source thrifty's cache does not know of
+_play_fresh = numba.njit(**KERNEL)(_play)  # for policies whose source thrifty's cache does not know of: it would not notice that it has changed
+
+
+class PlainPolicy(Protocol):
+    """A policy in plain Python: any object with these methods. `name` is optional; each replicate plays a copy."""
+
+    def start(self, sets: ActionSets, *, noise: float, horizon: int, rng: np.random.Generator) -> None:
+        """Begin anew."""
+
+    def choose(self, context: int) -> int:
+        """The arm to play, counted within its context."""
+
+    def learn(self, context: int, arm: int, reward: float) -> None:
+        """Take in its reward."""
+
+
+AnyPolicy = Policy | PlainPolicy
+
+
+def name_of(policy: AnyPolicy) -> str:
+    """How a policy is called in results."""
+    return policy.spec if isinstance(policy, Policy) else str(getattr(policy, "name", type(policy).__name__))
+
+
+def label_names(policy: AnyPolicy) -> tuple[str, ...]:
+    """Why a policy plays arms; a plain one does not say."""
+    return policy.labels if isinstance(policy, Policy) else ("played",)
 
 
 def simulate(
     instance: Instance,
-    policy: Policy,
+    policy: AnyPolicy,
     *,
     horizon: int,
     seed: int = 0,
     replicate: int = 0,
     rewards: str = "gaussian",
     times: Ints | None = None,
+    rounds: int | None = None,
     tick: Callable[[int], None] | None = None,
 ) -> Replicate:
-    """Let a policy play an instance; tick is called now and then with the number of rounds played since the last call."""
+    """Let a policy play an instance.
+
+    times : (c,) checkpoints, the last is the horizon; rounds : play only the first so many of them; tick : called now and then with the number of rounds played
+    since the last call.
+    """
     truth, luck = truth_of(instance, rewards), streams(seed, replicate)
-    times = checkpoints(horizon) if times is None else times
-    labels = len(policy.labels)
-    score = Score(times, np.zeros(1, np.int64), np.zeros(labels, np.int64), np.zeros(labels), np.zeros((len(times), labels), np.int64), np.zeros((len(times), labels)))
-    state = policy.start(instance.sets, noise=told_noise(instance, rewards), horizon=horizon)
-    play = _play_cached if type(state).__module__.startswith("thrifty.") else _play_fresh
-    for start, stop in _blocks(horizon):
-        play(state, truth, score, luck, stop)
+    score = start_score(checkpoints(horizon) if times is None else times, len(label_names(policy)))
+    noise = SUBGAUSSIAN if truth.bernoulli else instance.noise
+    clock = np.zeros(4, dtype=np.int64)
+    if isinstance(policy, Policy):
+        state = policy.start(instance.sets, noise=noise, horizon=horizon)
+        clock = state.ledger.clock
+        blocks = _play_blocks(state, truth, score, luck, rounds or horizon)
+    else:
+        player = _started(policy, instance.sets, noise, horizon, luck.uniforms)
+        blocks = _play_plainly(player, instance.sets, truth, score, luck, rounds or horizon)
+    for played in blocks:
         if tick is not None:
-            tick(stop - start)
-    clock = state.ledger.clock
-    return Replicate(times, score.rounds_at, score.regret_at, int(clock[SOLVES]), int(clock[UNSOLVED]))
+            tick(played)
+    return Replicate(score.times, score.rounds_at, score.regret_at, int(clock[SOLVES]), int(clock[UNSOLVED]))
 
 
-def _blocks(horizon: int) -> Iterator[tuple[int, int]]:
-    for start in range(0, horizon, BLOCK):
-        yield start, min(start + BLOCK, horizon)
+def _play_blocks(state: Any, truth: Truth, score: Score, luck: Streams, rounds: int) -> Iterator[int]:
+    """Play a compiled policy block by block; yields how many rounds it was each time."""
+    play = _play_cached if type(state).__module__.startswith("thrifty.") else _play_fresh
+    announce(play)
+    for start in range(0, rounds, BLOCK):
+        stop = min(start + BLOCK, rounds)
+        play(state, truth, score, luck, stop)
+        yield stop - start
+
+
+def _started(policy: PlainPolicy, sets: ActionSets, noise: float, horizon: int, rng: np.random.Generator) -> PlainPolicy:
+    for method in ("start", "choose", "learn"):
+        if not callable(getattr(policy, method, None)):
+            raise InvalidInput("policy", f"thrifty's, or an object with start, choose and learn ({method} is missing)", policy)
+    player = copy.deepcopy(policy)
+    player.start(sets, noise=noise, horizon=horizon, rng=rng)
+    return player
+
+
+def _play_plainly(player: PlainPolicy, sets: ActionSets, truth: Truth, score: Score, luck: Streams, rounds: int) -> Iterator[int]:
+    """Play a plain policy on the luck that compiled ones have; yields after every round."""
+    for now in range(1, rounds + 1):
+        context = draw_context(truth.law, luck.contexts.random()) if sets.contexts > 1 else 0
+        arm, arms = player.choose(context), int(sets.offsets[context + 1] - sets.offsets[context])
+        if not isinstance(arm, int | np.integer) or not 0 <= arm < arms:
+            raise InvalidInput(f"{name_of(player)}: choose", f"an arm from 0 to {arms - 1}", arm)
+        row = int(sets.offsets[context] + arm)
+        player.learn(context, int(arm), draw_reward(truth, row, luck.noise))
+        score_round(score, 0, truth.gaps[row], now)
+        yield 1

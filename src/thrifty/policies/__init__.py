@@ -1,0 +1,44 @@
+"""The policies, one a file; `base.py` is the contract. `policy("oam:epsilon=0.01")` makes one from its name."""
+
+from typing import Any
+
+from thrifty.errors import InvalidInput, UnknownName
+from thrifty.policies.base import Policy
+from thrifty.policies.directed import DEL
+from thrifty.policies.egreedy import EGreedy
+from thrifty.policies.endoa import EndOA
+from thrifty.policies.greedy import Greedy
+from thrifty.policies.lints import LinTS
+from thrifty.policies.linucb import LinUCB
+from thrifty.policies.oam import OAM
+from thrifty.policies.ossb import OSSB
+
+__all__ = ["DEL", "OAM", "OSSB", "POLICIES", "EGreedy", "EndOA", "Greedy", "LinTS", "LinUCB", "Policy", "policy"]
+
+POLICIES: dict[str, type[Policy]] = {kind.name: kind for kind in (OAM, LinUCB, LinTS, OSSB, Greedy, EGreedy, EndOA, DEL)}
+
+
+def policy(spec: str) -> Policy:
+    """A policy from its name and parameters, `oam` or `oam:epsilon=0.01,c=0`."""
+    name, _, given = spec.partition(":")
+    if name not in POLICIES:
+        raise UnknownName("policy", name, POLICIES)
+    kind = POLICIES[name]
+    parameters: dict[str, Any] = {}
+    for pair in given.split(",") if given else []:
+        key, _, value = pair.partition("=")
+        if key not in kind.parameters():
+            raise UnknownName(f"parameter of {name}", key, kind.parameters())
+        if key in parameters:
+            raise InvalidInput(f"{name}: {key}", "one value", given)
+        parameters[key] = _value(value)
+    return kind(**parameters)
+
+
+def _value(text: str) -> float | str | None:
+    if text.lower() == "none":
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        return text

@@ -1,12 +1,13 @@
 """The contract of a policy.
 
 A policy is a frozen dataclass of parameters. `start` turns it, for given action sets, into a state: a named tuple of arrays that change in place, whose first
-field is a `Ledger`. Two compiled functions on that state do the work, registered with `@implements`:
+field is a `Ledger`. Compiled functions on that state do the work, registered with `@implements`:
 
     choose(state, context, arms) -> Choice      which of the rows in arms to play, and why (an index into the policy's labels)
     learn(state, row, label, reward) -> None    what its reward teaches
+    value(state, row) -> float                  the estimated mean of a row; needed only where the state has no `regression`
 
-The simulator and the learner call both through the stubs below; Numba picks the implementation by the type of the state.
+The simulator and the learner call them through the stubs below; Numba picks the implementation by the type of the state.
 """
 
 import inspect
@@ -21,8 +22,9 @@ from numba.extending import overload
 
 from thrifty.actions import ActionSets
 from thrifty.arrays import Floats, Ints, finite_number, positive_number
-from thrifty.compilation import KERNEL
+from thrifty.compilation import KERNEL, kernel
 from thrifty.errors import NOTHING, InvalidInput
+from thrifty.regression import carry_regression, observe_gone
 
 if TYPE_CHECKING:
     from thrifty.learner import Learner
@@ -43,6 +45,8 @@ class Ledger(NamedTuple):
     offsets: Ints  # (M + 1,) context m owns rows offsets[m] to offsets[m + 1]
     vector_ids: Ints  # (k,) equal for equal vectors
     played: Ints  # (v,) how often each vector was chosen, whether its reward has arrived or not: N in the paper
+    chosen: Ints  # (k,) how often each row was
+    visits: Ints  # (M,) how often each context came
     clock: Ints  # (4,) rounds, exploration rounds, solves, solves that missed their tolerance
     normals: Floats  # standard normal draws for this round
     uniforms: Floats  # uniform draws for this round
@@ -62,6 +66,12 @@ def learn(state: Any, row: int, label: int, reward: float) -> None:
     _IMPLEMENTATIONS["learn", type(state)](state, row, label, reward)
 
 
+def value(state: Any, row: int) -> float:
+    """The estimated mean reward of a row; states with a regression need not implement it."""
+    implementation: Callable[..., float] = _IMPLEMENTATIONS.get(("value", type(state)), _regression_value)
+    return implementation(state, row)
+
+
 def implements(stub: Callable[..., Any], state_type: type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register a function as the compiled choose or learn for states of a type; it must name its arguments as the stub does."""
 
@@ -79,16 +89,58 @@ def implements(stub: Callable[..., Any], state_type: type) -> Callable[[Callable
     return register
 
 
+def _regression_value(state, row):  # type: ignore[no-untyped-def]  # Numba compares signatures with annotations and all
+    regression = state.regression
+    total = 0.0
+    for i in range(regression.theta.size):
+        total += regression.theta[i] * regression.rows[row, i]
+    return total
+
+
+@overload(value, jit_options=KERNEL)
+def _value_by_regression(state, row):  # type: ignore[no-untyped-def]  # see above
+    own = ("value", getattr(state, "instance_class", None)) in _IMPLEMENTATIONS
+    return _regression_value if isinstance(state, types.NamedTuple) and not own and "regression" in state.fields else None
+
+
 def start_ledger(sets: ActionSets, *, normals: int = 0, uniforms: int = 0) -> Ledger:
     """A ledger before the first round; normals and uniforms: how many draws a policy wants in each round."""
     return Ledger(
         offsets=sets.offsets.copy(),
         vector_ids=sets.vector_ids.copy(),
         played=np.zeros(len(sets.vectors), dtype=np.int64),
+        chosen=np.zeros(len(sets.rows), dtype=np.int64),
+        visits=np.zeros(sets.contexts, dtype=np.int64),
         clock=np.zeros(4, dtype=np.int64),
         normals=np.zeros(normals),
         uniforms=np.zeros(uniforms),
     )
+
+
+@dataclass(frozen=True)
+class Moves:
+    """Where the parts of old action sets are in new ones; -1 where they are gone."""
+
+    rows: Ints  # (k old,) the row of the same context, name and vector
+    regression_rows: Ints  # (k old,) that row, or else another with the same vector
+    vectors: Ints  # (v old,)
+    contexts: Ints  # (M old,)
+
+
+def carry_ledger(old: Ledger, new: Ledger, moves: Moves) -> None:
+    """Bring counts over to new action sets."""
+    new.clock[:] = old.clock
+    for before, after, where in ((old.played, new.played, moves.vectors), (old.chosen, new.chosen, moves.rows), (old.visits, new.visits, moves.contexts)):
+        np.add.at(after, where[where >= 0], before[where >= 0])
+
+
+@kernel
+def record(ledger: Ledger, context: int, row: int) -> None:
+    """Count a choice, before its reward is known."""
+    ledger.played[ledger.vector_ids[row]] += 1
+    ledger.chosen[row] += 1
+    ledger.visits[context] += 1
+    ledger.clock[ROUNDS] += 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,6 +159,27 @@ class Policy:
         from thrifty.learner import Learner
 
         return Learner(self, sets, seed=seed, noise=noise)
+
+    def estimates(self, state: Any, rows: Floats) -> tuple[Floats, Floats]:
+        """(k,) the estimated mean of each of rows (k, d), and (k,) its standard error in units of the noise."""
+        inverse = state.regression.inverse
+        norms = np.einsum("ki,ij,kj->k", rows, inverse, rows)
+        return rows @ state.regression.theta, np.where(state.regression.outside, np.inf, np.sqrt(norms.clip(0)))
+
+    def targets(self, state: Any) -> Floats | None:
+        """(k,) how often each row should have been played by now; None for policies that follow no plan."""
+        return None
+
+    def carry(self, old: Any, new: Any, moves: "Moves") -> None:
+        """Bring what was learned under old action sets into the state for new ones."""
+        carry_ledger(old.ledger, new.ledger, moves)
+        if "regression" in old._fields:
+            carry_regression(old.regression, new.regression, moves.regression_rows)
+
+    def learn_gone(self, state: Any, features: Floats, reward: float) -> None:
+        """Take in the late reward of an arm that no action set holds any more."""
+        if "regression" in state._fields:
+            observe_gone(state.regression, features, reward)
 
     @classmethod
     def parameters(cls) -> dict[str, Any]:

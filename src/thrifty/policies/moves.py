@@ -40,3 +40,12 @@ def least_played_arm(ledger: Ledger, arms: Ints) -> int:
         if played[ids[arms[n]]] < played[ids[least]]:
             least = arms[n]
     return least
+
+
+@kernel
+def spanning_arm(regression: Regression, arms: Ints) -> int:
+    """An arm outside the span of those played; where the set has none, the greedy arm of the estimate of least norm."""
+    for n in range(arms.size):
+        if regression.outside[arms[n]]:
+            return arms[n]
+    return greedy_arm(regression, arms)

@@ -7,10 +7,10 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from thrifty.actions import ActionSets
-from thrifty.arrays import Bools, Ints
+from thrifty.arrays import Bools, Floats, Ints
 from thrifty.compilation import kernel
 from thrifty.policies.base import EXPLORED, ROUNDS, Choice, Ledger, Policy, choose, implements, learn, start_ledger
-from thrifty.policies.moves import greedy_arm, optimistic_arm
+from thrifty.policies.moves import greedy_arm, optimistic_arm, spanning_arm
 from thrifty.policies.plan import Plan, estimate_gaps, solve_plan, start_plan
 from thrifty.policies.spanner import spanner_rows
 from thrifty.regression import LOGDET, STRANGERS, Regression, observe, start_regression
@@ -66,6 +66,11 @@ class OAM(Policy):
             growth=math.log1p(self.zeta),
         )
 
+    def targets(self, state: "State") -> Floats:
+        positive = state.plan.gaps[state.plan.gaps > 0]
+        most = state.f_n * (state.noise / positive.min()) ** 2 if positive.size else np.inf
+        return np.minimum(state.plan.pulls * state.f_n / 2.0, most)
+
 
 class State(NamedTuple):
     """What OAM remembers; G, theta_hat in regression, N in ledger.played, s in ledger.clock, alpha in plan."""
@@ -86,7 +91,7 @@ class State(NamedTuple):
 def _choose(state: State, context: int, arms: Ints) -> Choice:
     ledger, regression, plan = state.ledger, state.regression, state.plan
     if regression.numbers[STRANGERS] > 0:
-        return _initialise(regression, arms)
+        return Choice(spanning_arm(regression, arms), INIT)
     least_gap = estimate_gaps(plan, regression.means, ledger.offsets)
     f_n = state.f_n * state.noise**2
     if _convinced(regression, plan, arms, least_gap, f_n):
@@ -102,15 +107,6 @@ def _choose(state: State, context: int, arms: Ints) -> Choice:
 @implements(learn, State)
 def _learn(state: State, row: int, label: int, reward: float) -> None:
     observe(state.regression, row, reward)
-
-
-@kernel
-def _initialise(regression: Regression, arms: Ints) -> Choice:
-    """An arm outside the span of those played; where a set has none, the greedy arm of the estimate of least norm."""
-    for n in range(arms.size):
-        if regression.outside[arms[n]]:
-            return Choice(arms[n], INIT)
-    return Choice(greedy_arm(regression, arms), INIT)
 
 
 @kernel

@@ -19,9 +19,9 @@ def barycentric_spanner(arms: Floats) -> Ints:
     inside = arms @ right[:rank].T  # coordinates in the span
     chosen = np.empty(rank, dtype=np.int64)
     rest = inside.copy()
-    for i in range(rank):
-        chosen[i] = (rest**2).sum(axis=1).argmax()
-        direction = rest[chosen[i]] / np.linalg.norm(rest[chosen[i]])
+    for pick in range(rank):
+        chosen[pick] = (rest**2).sum(axis=1).argmax()
+        direction = rest[chosen[pick]] / np.linalg.norm(rest[chosen[pick]])
         rest -= np.outer(rest @ direction, direction)
     while rank > 0:
         # in coordinates of the chosen arms, swapping arm i for x multiplies the volume by |x_i|

@@ -1,0 +1,24 @@
+"""Files are written whole or not at all."""
+
+import os
+import tempfile
+from pathlib import Path
+
+from thrifty.errors import BadFile
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file so that other readers see the old content or the new, never a part."""
+    try:
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+    except OSError as error:
+        raise BadFile(f"{path}: cannot be written: {error.strerror or error}") from None
