@@ -17,9 +17,11 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from thrifty.bound import Bound
+    from thrifty.results import Result
+    from thrifty.study import Study
 
 app = typer.Typer(
-    help="Exploration that costs no more than it must: linear contextual bandits, their lower bounds and optimal allocations.",
+    help="Exploration that costs no more than it must: linear contextual bandits, their lower bounds, optimal allocations and policies.",
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -105,6 +107,84 @@ def instances(
         _print_json(describe())
     else:
         _print_catalog(describe())
+
+
+@app.command()
+def run(
+    names: Annotated[list[str], typer.Argument(metavar="INSTANCE...", help="Names from the catalog or TOML files.")],
+    policy: Annotated[list[str] | None, typer.Option("--policy", metavar="SPEC", help="NAME or NAME:KEY=VALUE,...; may be repeated.")] = None,
+    horizon: Annotated[float, typer.Option(help="Rounds of each replication; 1e5 is fine.")] = 1e4,
+    replications: Annotated[float, typer.Option(help="How many.")] = 100,
+    seed: Annotated[int, typer.Option(help="Of the luck that all policies share.")] = 0,
+    rewards: Annotated[str, typer.Option(help="gaussian, or bernoulli where means lie in [0, 1].")] = "gaussian",
+    threads: Annotated[int | None, typer.Option(help="As many as cores by default; results do not depend on it.")] = None,
+    out: Annotated[str | None, typer.Option(metavar="DIR", help="Write results.json and a figure there.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Let policies play instances and measure their regret; by default oam, linucb and lints."""
+    from thrifty.policies import POLICIES
+    from thrifty.study import run as play
+
+    specs = [*(policy or []), *(name for name in names if name.partition(":")[0] in POLICIES)]  # so that `--policy oam linucb` means both
+    problems = [name for name in names if name.partition(":")[0] not in POLICIES]
+    if not problems:
+        raise InvalidInput("run", "an instance", NOTHING)
+    study = play(problems, specs or ["oam", "linucb", "lints"], horizon=horizon, replications=replications, seed=seed, rewards=rewards, threads=threads)
+    if out is not None:
+        study.write(out)
+    if as_json:
+        _print_json(study.to_json())
+    else:
+        _print_study(study)
+
+
+@app.command()
+def policies(as_json: Json = False) -> None:
+    """The policies, their parameters and defaults."""
+    from thrifty.policies import describe
+
+    if as_json:
+        _print_json(describe())
+        return
+    width = min(_console().width, 110)
+    for entry in describe():
+        print(entry["name"] + "".join(f" {key}={_shown(value)}" for key, value in entry["parameters"].items()))
+        print(textwrap.fill(entry["definition"], width, initial_indent="    ", subsequent_indent="    "))
+        for key, meaning in entry["meanings"].items():
+            print(textwrap.fill(f"{key}: {meaning}", width, initial_indent="      ", subsequent_indent="        "))
+
+
+def _shown(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value).lower()
+
+
+def _print_study(study: "Study") -> None:
+    """Regret of each policy on each instance, then where it went."""
+    first = study.results[0]
+    print(f"regret after {first.horizon:,} rounds, {_count(first.replications, 'replication')}, seed {first.seed}, {first.rewards} rewards")
+    headers = ("mean", "se", "median", "p95", "worst", "R/(C log n)", "M rounds/s")
+    table = _table("instance", "policy", *headers, numeric=headers)
+    for result in study.results:
+        numbers = [f"{number:.4g}" for number in (result.mean, result.se, result.median, result.p95, result.max)]
+        ratio = "" if result.ratio is None else f"{result.ratio:.3g}"
+        table.add_row(_plain(result.instance.name), _plain(result.policy), *numbers, ratio, f"{result.rounds_per_second / 1e6:.3g}")
+    _show(table)
+    split = [result for result in study.results if len(result.labels) > 1]
+    if split:
+        _print_labels(split)
+
+
+def _print_labels(results: list["Result"]) -> None:
+    """For policies that tell why they play: mean rounds and regret of each reason."""
+    table = _table("instance", "policy", "why", "rounds", "regret", "share", "solves", numeric=("rounds", "regret", "share", "solves"))
+    for result in results:
+        entry = result.to_json()
+        for label, mean in entry["labels"].items():
+            if mean["rounds"] > 0:
+                share = f"{mean['regret'] / entry['mean']:.1%}" if entry["mean"] > 0 else ""
+                solves = f"{entry['solves']:.0f}" + (f" ({entry['unsolved']:.1f} missed)" if entry["unsolved"] else "") if label == "matched" else ""
+                table.add_row(_plain(result.instance.name), _plain(result.policy), label, f"{mean['rounds']:,.0f}", f"{mean['regret']:.4g}", share, solves)
+    _show(table)
 
 
 def _print_catalog(entries: list[dict[str, Any]]) -> None:

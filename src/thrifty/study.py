@@ -1,10 +1,13 @@
 """Instances x policies x replications, in threads; what `thrifty.run` and `thrifty run` do."""
 
+import io
+import json
 import os
 import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +16,9 @@ import numpy as np
 from thrifty.arrays import Ints, finite_number
 from thrifty.bound import lower_bound
 from thrifty.catalog import instance as named_instance
-from thrifty.errors import InvalidInput
+from thrifty.errors import BadFile, InvalidInput
 from thrifty.figures import regret_figure
+from thrifty.files import write_whole
 from thrifty.instances import Instance
 from thrifty.policies import policy as named_policy
 from thrifty.progress import Tick, rounds_bar
@@ -53,6 +57,20 @@ class Study:
         """Mean regret over time with standard errors, one panel an instance; `.savefig("regret.png")` writes it."""
         return regret_figure(self.results)
 
+    def write(self, folder: str | os.PathLike[str]) -> None:
+        """Write results.json, regret.svg and regret.png into a folder, which is made if need be."""
+        path = Path(folder)
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise BadFile(f"{path}: cannot be made: {error.strerror or error}") from None
+        write_whole(path / "results.json", json.dumps(self.to_json(), indent=2) + "\n")
+        figure = self.plot()
+        for kind in ("svg", "png"):
+            image = io.BytesIO()
+            figure.savefig(image, format=kind, dpi=150)
+            write_whole(path / f"regret.{kind}", image.getvalue())
+
 
 class _Stopped(Exception):
     """Raised inside workers once the run is given up."""
@@ -63,7 +81,7 @@ def run(
     policies: AnyPolicy | str | Iterable[AnyPolicy | str],
     *,
     horizon: float,
-    replications: int = 100,
+    replications: float = 100,
     seed: int = 0,
     rewards: str = "gaussian",
     threads: int | None = None,

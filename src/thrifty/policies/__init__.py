@@ -1,5 +1,7 @@
 """The policies, one a file; `base.py` is the contract. `policy("oam:epsilon=0.01")` makes one from its name."""
 
+import inspect
+import re
 from typing import Any
 
 from thrifty.errors import InvalidInput, UnknownName
@@ -13,7 +15,7 @@ from thrifty.policies.linucb import LinUCB
 from thrifty.policies.oam import OAM
 from thrifty.policies.ossb import OSSB
 
-__all__ = ["DEL", "OAM", "OSSB", "POLICIES", "EGreedy", "EndOA", "Greedy", "LinTS", "LinUCB", "Policy", "policy"]
+__all__ = ["DEL", "OAM", "OSSB", "POLICIES", "EGreedy", "EndOA", "Greedy", "LinTS", "LinUCB", "Policy", "describe", "policy"]
 
 POLICIES: dict[str, type[Policy]] = {kind.name: kind for kind in (OAM, LinUCB, LinTS, OSSB, Greedy, EGreedy, EndOA, DEL)}
 
@@ -33,6 +35,16 @@ def policy(spec: str) -> Policy:
             raise InvalidInput(f"{name}: {key}", "one value", given)
         parameters[key] = _value(value)
     return kind(**parameters)
+
+
+def describe() -> list[dict[str, Any]]:
+    """What there is, one entry a policy: its parameters with their defaults and meanings."""
+    entries = []
+    for name, kind in POLICIES.items():
+        text = inspect.getdoc(kind) or ""
+        meanings = {key: " ".join(words.split()) for key, words in re.findall(r"^(\w+) : (.*(?:\n    .*)*)", text, flags=re.MULTILINE)}
+        entries.append({"name": name, "definition": text.partition("\n")[0], "parameters": kind.parameters(), "meanings": meanings, "labels": kind.labels})
+    return entries
 
 
 def _value(text: str) -> float | str | None:
