@@ -149,6 +149,7 @@ class Policy:
 
     name: ClassVar[str]  # on the command line
     labels: ClassVar[tuple[str, ...]]  # why an arm was played
+    one_context: ClassVar[bool] = False  # whether it is made for a single context
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> Any:
         """The state before the first round, for rewards of standard deviation noise."""

@@ -38,6 +38,7 @@ class EndOA(Policy):
 
     name: ClassVar[str] = "endoa"
     labels: ClassVar[tuple[str, ...]] = ("init", "exploit", "matched", "recovery")
+    one_context: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         self._at_least(0, "c")

@@ -1,0 +1,71 @@
+"""Names and parameters: what is asked for is what one gets, and mistakes are named."""
+
+import math
+
+import pytest
+
+import thrifty as th
+from thrifty.policies import POLICIES, describe
+
+
+def test_specs_are_read_and_written():
+    assert th.policy("oam") == th.OAM()
+    assert th.policy("oam:epsilon=0.01,c=1,forced=spanner") == th.OAM(epsilon=0.01, c=1.0, forced="spanner")
+    assert th.policy("oam:epsilon=literal,horizon=1e6") == th.OAM(epsilon="literal", horizon=1e6)
+    assert th.policy("linucb:delta=none") == th.LinUCB()
+    for spec in ("oam:epsilon=0.123456789", "linucb:width=fn,horizon=1000000", "lints", "egreedy:decay=0.25"):
+        assert th.policy(spec).spec == spec
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("oma", "unknown policy 'oma'; did you mean 'oam'?"),
+        ("oam:epsilom=0", "unknown parameter of oam 'epsilom'; did you mean 'epsilon'?"),
+        ("oam:epsilon=-1", "oam: epsilon: a number of at least 0 expected, got -1.0"),
+        ("oam:epsilon=literally", "oam: epsilon: literal expected, got 'literally'"),
+        ("oam:c=nan", "oam: c: a finite number expected, got nan"),
+        ("oam:c=1,c=2", "oam: c: one value expected, got 'c=1,c=2'"),
+        ("oam:forced=never", "oam: forced: least or spanner expected, got 'never'"),
+        ("oam:horizon=0", "oam: horizon: at least one round expected, got 0.0"),
+        ("linucb:width=wide", "linucb: width: oful or fn expected, got 'wide'"),
+        ("linucb:ridge=0", "linucb: ridge: a number above 0 expected, got 0.0"),
+        ("linucb:delta=1", "linucb: delta: a number between 0 and 1 expected, got 1.0"),
+        ("lints:inflation=much", "lints: inflation: heuristic or theory expected, got 'much'"),
+        ("egreedy:decay=x", "egreedy: decay: a finite number expected, got 'x'"),
+    ],
+)
+def test_mistakes_are_named(spec, message):
+    with pytest.raises(th.ThriftyError) as caught:
+        th.policy(spec)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("name", ["oam", "linucb", "endoa"])
+def test_a_policy_that_plans_for_a_horizon_asks_for_one(name):
+    with pytest.raises(th.InvalidInput, match=f"{name}: horizon: a number of rounds"):
+        th.policy(name).learner(th.instance("fixed-u0.1").sets)
+    assert th.policy(f"{name}:horizon=1e4").learner(th.instance("fixed-u0.1").sets).choose(0).arm in (0, 1, 2)
+
+
+def test_linucb_needs_no_horizon_if_it_is_told_delta():
+    learner = th.LinUCB(delta=0.01).learner(th.instance("fixed-u0.1").sets)
+    assert learner.state.log_inverse_delta == pytest.approx(math.log(100))
+
+
+def test_endoa_is_for_one_context():
+    with pytest.raises(th.InvalidInput, match="endoa: instance: a single context"):
+        th.run("scenario-one", "endoa", horizon=10, replications=1)
+
+
+def test_every_parameter_is_described():
+    assert [entry["name"] for entry in describe()] == list(POLICIES)
+    for entry in describe():
+        assert set(entry["meanings"]) == set(entry["parameters"])
+
+
+def test_policies_are_frozen_and_compared_by_value():
+    with pytest.raises(AttributeError):
+        th.OAM().epsilon = 1.0
+    assert th.LinUCB() == th.LinUCB(width="oful")
+    assert len({th.LinUCB(), th.LinUCB(), th.LinUCB(width="fn")}) == 2

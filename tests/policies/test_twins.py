@@ -1,0 +1,60 @@
+"""Each compiled policy makes the decisions of its slow twin, for the same reasons, on the same luck."""
+
+import numpy as np
+import pytest
+
+import thrifty as th
+from tests.policies import twins
+from thrifty.policies.checks import LearnerPlayer
+from thrifty.simulation import simulate
+
+ROUNDS = 2000
+RANDOM = th.Instance(th.ActionSets([np.random.default_rng(5).normal(size=(6, 3))]), theta=[0.3, -0.5, 0.2], noise=0.7, name="random")
+CONTEXTS = [th.instance("fixed-u0.1"), th.instance("scenario-one"), th.instance("scenario-two"), RANDOM]
+SINGLE = [th.instance("fixed-u0.1"), th.instance("fixed-u0.02"), th.instance("end-of-optimism"), RANDOM]
+PAIRS = [
+    (th.Greedy(), twins.GreedyTwin()),
+    (th.EGreedy(), twins.EGreedyTwin()),
+    (th.LinUCB(), twins.LinUCBTwin()),
+    (th.LinUCB(width="fn"), twins.LinUCBfnTwin()),
+    (th.LinTS(), twins.LinTSTwin()),
+    (th.LinTS(inflation="theory"), twins.LinTSTheoryTwin()),
+    (th.OAM(), twins.OAMTwin()),
+    (th.OAM(epsilon=0.05, c=1), twins.OAMTwin(0.05, 1)),
+    (th.OAM(epsilon="literal", c=1), twins.OAMTwin("literal", 1)),
+    (th.OSSB(), twins.OSSBTwin()),
+    (th.EndOA(), twins.EndOATwin()),
+    (th.DEL(), twins.DELTwin()),
+]
+
+
+def copyless(twin):
+    """A twin that the simulator does not copy, to be looked at afterwards."""
+    kind = type(twin)
+    return type(kind.__name__, (kind,), {"__deepcopy__": lambda self, memo: self})(**vars(twin))
+
+
+@pytest.mark.parametrize("place", range(4))
+@pytest.mark.parametrize(("policy", "twin"), PAIRS, ids=lambda item: str(item) if isinstance(item, th.Policy) else "")
+def test_same_decisions_for_the_same_reasons(policy, twin, place):
+    instance = (SINGLE if policy.one_context else CONTEXTS)[place]
+    compiled, plain = LearnerPlayer(policy, twins.SEED), copyless(twin)
+    for player in (compiled, plain):
+        simulate(instance, player, horizon=ROUNDS, seed=twins.SEED)
+    assert [decision.label for decision in compiled.decisions] == plain.labels
+    assert [decision.arm for decision in compiled.decisions] == plain.arms
+
+
+def test_recovery_of_endoa():
+    """Estimates never move that far by luck alone; rewards that change after warming up do it."""
+    twin, learner = twins.EndOATwin(), th.EndOA(horizon=1000).learner(th.instance("fixed-u0.1").sets)
+    twin.start(learner.sets, noise=1.0, horizon=1000, rng=np.random.default_rng(0))
+    rng = np.random.default_rng(1)
+    for t in range(500):
+        decision = learner.choose(0)
+        assert decision.arm == twin.choose(0)
+        reward = float(rng.normal() + (1.0, 0.0, 0.9)[decision.arm] + (30.0 if t > 20 else 0.0))
+        learner.learn(decision, reward)
+        twin.learn(0, decision.arm, reward)
+    assert twin.labels[-1] == "recovery"
+    assert decision.label == "recovery"

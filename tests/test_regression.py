@@ -1,0 +1,96 @@
+"""Least squares against NumPy, before and after the space is spanned, and over long runs."""
+
+import numpy as np
+import pytest
+
+from thrifty.compilation import kernel
+from thrifty.regression import LOGDET, STRANGERS, carry_regression, look, observe, observe_gone, refresh, start_regression
+
+
+def drive(rows, ridge, rounds, seed=0, **options):
+    """A regression and the rows and rewards that it has seen."""
+    rng = np.random.default_rng(seed)
+    regression = start_regression(rows, ridge=ridge, **options)
+    played, rewards = rng.integers(len(rows), size=rounds), rng.normal(size=rounds)
+    for row, reward in zip(played, rewards, strict=True):
+        observe(regression, row, reward)
+    return regression, played, rewards
+
+
+@pytest.mark.parametrize("ridge", [0.0, 1.0, 1e-3])
+@pytest.mark.parametrize("rounds", [0, 1, 3, 30, 500])
+def test_agrees_with_numpy(ridge, rounds):
+    rows = np.random.default_rng(1).normal(size=(7, 4))
+    regression, played, rewards = drive(rows, ridge, rounds)
+    information = ridge * np.eye(4) + rows[played].T @ rows[played]
+    inverse = np.linalg.pinv(information, rcond=1e-12, hermitian=True)
+    theta = inverse @ (rows[played].T @ rewards)
+    assert regression.inverse == pytest.approx(inverse, rel=1e-9, abs=1e-9)
+    assert regression.theta == pytest.approx(theta, rel=1e-8, abs=1e-8)
+    assert regression.means == pytest.approx(rows @ theta, rel=1e-8, abs=1e-8)
+    assert regression.norms == pytest.approx(np.einsum("ki,ij,kj->k", rows, inverse, rows), rel=1e-8, abs=1e-8)
+    if np.linalg.matrix_rank(information) == 4:
+        assert regression.numbers[LOGDET] == pytest.approx(np.linalg.slogdet(information)[1], rel=1e-9, abs=1e-9)
+
+
+def test_knows_which_arms_lie_outside_the_span():
+    rows = np.array([[1.0, 0, 0], [2, 0, 0], [0, 1, 0], [1, 1, 0], [0, 0, 1], [0, 0, 0]])
+    regression = start_regression(rows, ridge=0.0)
+    assert regression.outside.tolist() == [True, True, True, True, True, False]  # the zero vector lies in every span
+    observe(regression, 0, 1.0)
+    assert regression.outside.tolist() == [False, False, True, True, True, False]
+    observe(regression, 3, 1.0)
+    assert regression.outside.tolist() == [False, False, False, False, True, False]
+    observe(regression, 4, 1.0)
+    assert regression.numbers[STRANGERS] == 0
+
+
+def test_untracked_arms_are_looked_at_on_demand():
+    rows = np.random.default_rng(2).normal(size=(30, 2))
+    tracked, _, _ = drive(rows, 1.0, 100)
+    untracked, _, _ = drive(rows, 1.0, 100, largest_set=3)
+    assert tracked.tracked
+    assert not untracked.tracked
+    look(untracked, np.array([4, 5, 6]))
+    assert untracked.norms[4:7] == pytest.approx(tracked.norms[4:7])
+    assert untracked.means[4:7] == pytest.approx(tracked.means[4:7])
+    assert (untracked.norms[:4] == 0).all()
+
+
+@kernel
+def play_round_robin(regression, rounds):
+    """Arms in turn, some far more often than others."""
+    for t in range(rounds):
+        row = (t // 7) % regression.pulls.size if t % 7 == 0 else t % 2
+        observe(regression, row, 1e-3 * (t % 11))
+
+
+@pytest.mark.parametrize("ridge", [0.0, 1.0])
+def test_ten_million_rounds_with_badly_scaled_arms(ridge):
+    """Lengths over six orders of magnitude: what would be off by 1e-2 and more without refreshing stays exact."""
+    rng = np.random.default_rng(3)
+    rows = rng.normal(size=(6, 4)) * np.logspace(-3, 3, 6)[:, None]
+    regression = start_regression(rows, ridge=ridge)
+    play_round_robin(regression, 10_000_000)
+    information = ridge * np.eye(4) + (rows.T * regression.pulls) @ rows
+    assert regression.pulls.sum() == 10_000_000
+    scale = np.sqrt(np.diag(information))  # in units of each direction: V V^-1 - I would otherwise compare different units
+    error = np.abs((information / np.outer(scale, scale)) @ (regression.inverse * np.outer(scale, scale)) - np.eye(4)).max()
+    assert error < 1e-6
+    drifted = regression.inverse.copy()
+    refresh(regression)
+    assert drifted == pytest.approx(regression.inverse, rel=1e-8)
+
+
+def test_what_is_carried_to_other_arms_is_not_lost():
+    rows = np.random.default_rng(4).normal(size=(5, 3))
+    old, played, rewards = drive(rows, 1.0, 50)
+    new = start_regression(np.vstack([rows[3], rows[1], [1.0, 1.0, 1.0]]), ridge=1.0)
+    carry_regression(old, new, np.array([-1, 1, -1, 0, -1]))
+    assert new.inverse == pytest.approx(old.inverse)
+    assert new.theta == pytest.approx(old.theta)
+    assert new.pulls.tolist() == [old.pulls[3], old.pulls[1], 0]
+    observe_gone(new, rows[0], 2.0)
+    observe(old, 0, 2.0)
+    assert new.theta == pytest.approx(old.theta)
+    assert len(played) == len(rewards) == 50

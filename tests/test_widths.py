@@ -1,0 +1,23 @@
+"""Widths against the numbers of the literature."""
+
+import math
+
+import pytest
+
+from thrifty.widths import level, oful
+
+
+def test_the_papers_level_at_ten_thousand_rounds():
+    """f_n = 2 (1 + 1/log n) log n + d log(d log n): about 26 at n = 1e4, d = 2."""
+    log_n = math.log(1e4)
+    assert level(log_n, log_n, 1.0, 2) == pytest.approx(2 * log_n + 2 + 2 * math.log(2 * log_n))
+    assert 25 < level(log_n, log_n, 1.0, 2) < 27
+    assert level(log_n, 0.0, 0.0, 2) == 0.0
+
+
+def test_oful_width_is_wider_than_the_level():
+    """About 50 in square at n = 1e4, d = 2, once V has grown."""
+    logdet = 2 * math.log(5e3)
+    assert oful(logdet, 2, 1.0, math.log(1e4), 1.0, 1.0) == pytest.approx(math.sqrt(2 * math.log(1e4) + logdet) + 1)
+    assert 45 < oful(logdet, 2, 1.0, math.log(1e4), 1.0, 1.0) ** 2 < 55
+    assert oful(math.log(4.0), 2, 2.0, 0.5, 0.5, 0.0) == pytest.approx(0.5)  # log det V = d log ridge: nothing seen
