@@ -3,8 +3,14 @@
 import numpy as np
 import pytest
 
-from thrifty.compilation import kernel
+from thrifty.compilation import compiled
 from thrifty.regression import LOGDET, STRANGERS, carry_regression, look, observe, observe_gone, refresh, start_regression
+
+
+@compiled
+def observe_all(regression, played, rewards):
+    for t in range(played.size):
+        observe(regression, played[t], rewards[t])
 
 
 def drive(rows, ridge, rounds, seed=0, **options):
@@ -12,8 +18,7 @@ def drive(rows, ridge, rounds, seed=0, **options):
     rng = np.random.default_rng(seed)
     regression = start_regression(rows, ridge=ridge, **options)
     played, rewards = rng.integers(len(rows), size=rounds), rng.normal(size=rounds)
-    for row, reward in zip(played, rewards, strict=True):
-        observe(regression, row, reward)
+    observe_all(regression, played, rewards)
     return regression, played, rewards
 
 
@@ -57,7 +62,7 @@ def test_untracked_arms_are_looked_at_on_demand():
     assert (untracked.norms[:4] == 0).all()
 
 
-@kernel
+@compiled
 def play_round_robin(regression, rounds):
     """Arms in turn, some far more often than others."""
     for t in range(rounds):

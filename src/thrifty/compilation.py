@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
+from numba.extending import register_jitable
 from platformdirs import user_cache_path
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -35,9 +36,12 @@ def compiled(function: F) -> F:
 
 
 def kernel(function: F) -> F:
-    """Compile a function that is called in every round: like `compiled`, but it may not make or return arrays, only views within itself."""
-    dispatcher: F = _cached(numba.njit, KERNEL)(function)
-    return dispatcher
+    """A function for the innermost loop: it becomes part of the compiled function that calls it, and stays a Python function to Python.
+
+    It may not make or return arrays, only views within itself.
+    """
+    kept: F = register_jitable(**KERNEL)(function)
+    return kept
 
 
 def pointer(function: Callable[..., object], signature: Any) -> Any:

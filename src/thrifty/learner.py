@@ -16,7 +16,8 @@ from thrifty.arrays import Floats, Ints, finite_number, finite_numbers, positive
 from thrifty.compilation import announce
 from thrifty.errors import BadFile, InvalidInput, UnknownName
 from thrifty.files import write_whole
-from thrifty.handles import calls_for
+from thrifty.handles import hold
+from thrifty.online import decide, update
 from thrifty.policies import POLICIES
 from thrifty.policies.base import Moves, Policy
 from thrifty.simulation import streams
@@ -245,10 +246,9 @@ class Learner:
         self._starts = sets.offsets.tolist()
         self._arms = [np.arange(start, stop) for start, stop in zip(self._starts, self._starts[1:], strict=False)]
         self._random = state.ledger.normals.size + state.ledger.uniforms.size > 0
-        calls = calls_for(state)
-        announce(calls.decide)
-        self._decide, self._update = calls.decide, calls.update
-        self._handle = calls.hold(state)
+        self._decide, self._update = decide.of(state), update.of(state)
+        announce(self._decide)
+        self._handle = hold.of(state)(state)
 
     def _offered(self, m: int, available: Sequence[str | int]) -> Ints:
         """Rows of a context that are on offer, in the order of the context."""

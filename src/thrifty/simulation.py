@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-import numba
 import numpy as np
 
 from thrifty.actions import ActionSets
 from thrifty.arrays import Floats, Ints
-from thrifty.compilation import KERNEL, announce, kernel
+from thrifty.compilation import announce, kernel
 from thrifty.errors import InvalidInput
+from thrifty.handles import Compiled, hold
 from thrifty.instances import Instance
 from thrifty.policies.base import ROUNDS, SOLVES, UNSOLVED, Policy, choose, learn, record
 
@@ -53,6 +53,15 @@ class Score(NamedTuple):
     regret: Floats  # (L,) by label, so far
     rounds_at: Ints  # (c, L)
     regret_at: Floats  # (c, L)
+
+
+class Game(NamedTuple):
+    """All that the loop needs."""
+
+    state: Any
+    truth: Truth
+    score: Score
+    luck: Streams
 
 
 @dataclass(frozen=True)
@@ -137,8 +146,10 @@ def score_round(score: Score, label: int, gap: float, now: int) -> None:
         score.taken[0] = min(taken + 1, score.times.size - 1)
 
 
-def _play(state: Any, truth: Truth, score: Score, luck: Streams, stop: int) -> None:
+@kernel
+def _loop(game: Game, stop: int) -> None:
     """Go on playing until round stop."""
+    state, truth, score, luck = game.state, game.truth, game.score, game.luck
     ledger, offsets = state.ledger, state.ledger.offsets
     normals, uniforms, clock = ledger.normals, ledger.uniforms, ledger.clock
     contexts, noise, own_normals, own_uniforms = luck.contexts, luck.noise, luck.normals, luck.uniforms
@@ -154,8 +165,12 @@ def _play(state: Any, truth: Truth, score: Score, luck: Streams, stop: int) -> N
         score_round(score, choice.label, truth.gaps[choice.row], clock[ROUNDS])
 
 
-_play_cached = kernel(_play)
-_play_fresh = numba.njit(**KERNEL)(_play)  # for policies whose source thrifty's cache does not know of: it would not notice that it has changed
+def _play(handle: Any, stop: int) -> None:
+    """The door to the loop: it holds the arrays whose references the loop does not count."""
+    _loop(handle.held, stop)
+
+
+play = Compiled(_play)
 
 
 class PlainPolicy(Protocol):
@@ -208,7 +223,7 @@ def simulate(
     if isinstance(policy, Policy):
         state = policy.start(instance.sets, noise=noise, horizon=horizon)
         clock = state.ledger.clock
-        blocks = _play_blocks(state, truth, score, luck, rounds or horizon)
+        blocks = _play_blocks(Game(state, truth, score, luck), rounds or horizon)
     else:
         player = _started(policy, instance.sets, noise, horizon, luck.uniforms)
         blocks = _play_plainly(player, instance.sets, truth, score, luck, rounds or horizon)
@@ -218,13 +233,14 @@ def simulate(
     return Replicate(score.times, score.rounds_at, score.regret_at, int(clock[SOLVES]), int(clock[UNSOLVED]))
 
 
-def _play_blocks(state: Any, truth: Truth, score: Score, luck: Streams, rounds: int) -> Iterator[int]:
+def _play_blocks(game: Game, rounds: int) -> Iterator[int]:
     """Play a compiled policy block by block; yields how many rounds it was each time."""
-    play = _play_cached if type(state).__module__.startswith("thrifty.") else _play_fresh
-    announce(play)
+    go_on = play.of(game.state)
+    announce(go_on)
+    handle = hold.of(game.state)(game)
     for start in range(0, rounds, BLOCK):
         stop = min(start + BLOCK, rounds)
-        play(state, truth, score, luck, stop)
+        go_on(handle, stop)
         yield stop - start
 
 

@@ -99,8 +99,8 @@ def run(
     threads : as many as there are cores by default; results do not depend on it
     progress : whether to show a bar; by default where standard error is a terminal
     """
-    problems = [named_instance(item) if isinstance(item, str | os.PathLike) else item for item in _listed(instances, Instance)]
-    players = [named_policy(item) if isinstance(item, str) else item for item in _listed(policies, object)]
+    problems = [named_instance(item) if isinstance(item, str | os.PathLike) else item for item in _listed(instances)]
+    players = [named_policy(item) if isinstance(item, str) else item for item in _listed(policies)]
     n, repeats = _whole(horizon, "horizon", MOST_ROUNDS), _whole(replications, "replications", 10**7)
     start = _whole(seed, "seed", 2**63, least=0)
     workers = (
@@ -178,11 +178,9 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _listed(items: Any, single: type) -> list[Any]:
+def _listed(items: Any) -> list[Any]:
     """One item or many as a list."""
-    if isinstance(items, str | os.PathLike) or (isinstance(items, single) and not isinstance(items, Iterable)):
-        return [items]
-    listed = list(items)
+    listed = list(items) if isinstance(items, Iterable) and not isinstance(items, str) else [items]
     if not listed:
         raise InvalidInput("run", "at least one instance and one policy", listed)
     return listed

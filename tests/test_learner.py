@@ -1,0 +1,224 @@
+"""The learner: late rewards, explanations, changing arms, saving, mistakes that change nothing. Conformance is in tests/policies."""
+
+import json
+from dataclasses import asdict
+
+import numpy as np
+import pytest
+
+import thrifty as th
+from thrifty.snapshots import pack
+
+SETS = th.ActionSets([[[1, 0], [0, 1], [0.9, 0.5]], [[1, 0], [0.8, 0.3]]], context_names=["mobile", "desktop"], arm_names=[["a", "b", "c"], ["a", "d"]])
+
+
+def trained(policy=None, rounds=300, seed=0):
+    learner = (policy or th.LinUCB(horizon=1e4)).learner(SETS, seed)
+    rng = np.random.default_rng(seed)
+    for _ in range(rounds):
+        decision = learner.choose(("mobile", "desktop")[rng.integers(2)])
+        learner.learn(decision, float(rng.normal()))
+    return learner
+
+
+def test_decisions_have_names():
+    learner = th.OAM(horizon=1e4).learner(SETS, seed=0)
+    decision = learner.choose("desktop")
+    assert (decision.context, decision.name, decision.label) == ("desktop", SETS.arm_names[1][decision.arm], "init")
+    assert learner.choose(1).context == "desktop"
+    assert learner.choose("mobile", available=["b"]).name == "b"
+    assert learner.choose("mobile", available=[2, "c"]).name == "c"
+
+
+def test_pulls_in_flight_count_but_teach_nothing():
+    learner = th.OAM(horizon=1e4).learner(th.instance("orthogonal").sets)
+    waiting = [learner.choose(0) for _ in range(30)]
+    assert learner.state.ledger.played.sum() == 30
+    assert learner.state.regression.pulls.sum() == 0
+    for decision in reversed(waiting):
+        learner.learn(decision, 1.0)
+    assert (learner.state.regression.pulls == learner.state.ledger.played).all()
+    first = th.OAM(horizon=1e4).learner(th.instance("fixed-u0.1").sets)
+    for _ in range(3):
+        first.learn(first.choose(0), 0.5)
+    arms = [first.choose(0).arm for _ in range(60)]  # no reward arrives: the plan still spreads the pulls
+    assert len(set(arms)) > 1
+
+
+def test_order_of_rewards_does_not_matter_but_for_rounding():
+    learners = [th.LinUCB(horizon=1e4).learner(SETS) for _ in range(2)]
+    waiting = [[learner.choose("mobile") for _ in range(10)] for learner in learners]
+    for i in range(10):
+        learners[0].learn(waiting[0][i], float(i))
+        learners[1].learn(waiting[1][9 - i], float(9 - i))
+    assert learners[0].state.regression.theta == pytest.approx(learners[1].state.regression.theta)
+
+
+def test_a_cancelled_decision_is_no_pull():
+    learner = trained()
+    before = learner.state.ledger.played.copy()
+    decision = learner.choose("mobile")
+    assert learner.state.ledger.played.sum() == before.sum() + 1
+    learner.cancel(decision)
+    assert (learner.state.ledger.played == before).all()
+    with pytest.raises(th.InvalidInput):
+        learner.learn(decision, 1.0)
+
+
+def test_explain_says_how_the_arms_stand():
+    learner = trained(th.OAM(horizon=1e4), rounds=2000)
+    decision = learner.choose("mobile")
+    explanation = learner.explain(decision)
+    assert [arm.name for arm in explanation.arms] == ["a", "b", "c"]
+    theta, inverse = learner.state.regression.theta, learner.state.regression.inverse
+    for arm, x in zip(explanation.arms, SETS.arms("mobile"), strict=True):
+        assert arm.mean == pytest.approx(x @ theta)
+        assert arm.width == pytest.approx(np.sqrt(x @ inverse @ x))
+        assert arm.target >= 0
+    assert min(arm.gap for arm in explanation.arms) == 0
+    assert explanation.arms[0].pulls == learner.state.ledger.played[SETS.vector_ids[0]]  # pooled: `a` stands in both contexts
+    assert f"mobile: {decision.name} ({decision.label})" in str(explanation)
+    assert th.LinUCB(horizon=1e4).learner(SETS).explain(decision).arms[0].target is None
+
+
+def test_noise_scales_the_widths():
+    one, ten = (th.LinUCB(horizon=1e4).learner(SETS, noise=noise) for noise in (1.0, 10.0))
+    widths = [learner.explain(learner.choose("mobile")).arms[0].width for learner in (one, ten)]
+    assert widths[1] == pytest.approx(10 * widths[0])
+
+
+def test_saving_resumes_bit_for_bit_in_the_middle_of_everything(tmp_path):
+    """Random draws, late rewards, arms that are gone: all of it."""
+    learner = trained(th.LinTS(), rounds=777)
+    late = learner.choose("mobile", available=["b"])
+    learner.remove_arm("mobile", "b")
+    learner.save(tmp_path / "state.json")
+    again = th.Learner.load(tmp_path / "state.json")
+    assert again.sets == learner.sets
+    for one in (learner, again):
+        one.learn(late, 0.25)
+    for _ in range(600):
+        decisions = [one.choose("mobile") for one in (learner, again)]
+        assert decisions[0] == decisions[1]
+        for one, decision in zip((learner, again), decisions, strict=True):
+            one.learn(decision, 0.1 * decision.arm)
+    assert pack(learner.state) == pack(again.state)
+
+
+def test_what_was_learned_survives_a_change_of_arms():
+    learner = trained(rounds=500)
+    theta = learner.state.regression.theta.copy()
+    learner.add_arm("mobile", [0.5, 0.5], name="new")
+    learner.remove_arm("mobile", "b")
+    learner.add_context("tablet", [[1, 1], [0, 1]])
+    learner.remove_context("desktop")
+    assert learner.state.regression.theta == pytest.approx(theta)
+    assert learner.sets.context_names == ("mobile", "tablet")
+    assert learner.sets.arm_names == (("a", "c", "new"), ("0", "1"))
+    assert learner.choose("tablet").name in ("0", "1")
+    learner.add_arm("tablet", [2, 2])
+    assert learner.sets.arm_names[1] == ("0", "1", "2")
+
+
+def test_counts_follow_their_vectors():
+    learner = trained(th.OSSB(), rounds=500)
+    before = {vector.tobytes(): count for vector, count in zip(SETS.vectors, learner.state.ledger.played, strict=True)}
+    learner.remove_arm("mobile", 1)
+    learner.add_arm("desktop", [0, 1])  # the vector that was just removed elsewhere: its pulls were dropped with it
+    after = {vector.tobytes(): count for vector, count in zip(learner.sets.vectors, learner.state.ledger.played, strict=True)}
+    gone = np.array([0.0, 1.0]).tobytes()
+    assert after.pop(gone) == 0
+    assert after == {key: count for key, count in before.items() if key != gone}
+
+
+def mistakes():
+    learner = trained()
+    decision = learner.choose("mobile")
+    other = th.LinUCB(horizon=1e4).learner(SETS).choose("mobile")
+    done = learner.choose("mobile")
+    learner.learn(done, 1.0)
+    return learner, [
+        (lambda: learner.learn(decision, float("nan")), "reward: a finite number expected, got nan"),
+        (lambda: learner.learn(decision, "1"), "reward: a finite number expected, got '1'"),
+        (lambda: learner.learn(done, 1.0), f"waits for its reward (each is learned once) expected, got '{done.id} ({done.name})'"),
+        (lambda: learner.learn(other, 1.0), "one of this learner's"),
+        (lambda: learner.learn(7, 1.0), "decision: what choose returned expected, got 7"),
+        (lambda: learner.choose("mobil"), "unknown context 'mobil'; did you mean 'mobile'?"),
+        (lambda: learner.choose(2), "context: an index from 0 to 1 expected, got 2"),
+        (lambda: learner.choose("mobile", available=[]), "available: at least one arm expected"),
+        (lambda: learner.choose("mobile", available=["z"]), "unknown arm 'z'; known: a, b, c"),
+        (lambda: learner.choose("mobile", available=[3]), "arm: an index from 0 to 2 expected, got 3"),
+        (lambda: learner.add_arm("mobile", [1, 2, 3]), "contexts[0].arms[3]: 2 numbers (as in contexts[0].arms[0]) expected, got 3"),
+        (lambda: learner.add_arm("mobile", [1, float("nan")]), "features[1]: a finite number expected, got nan"),
+        (lambda: learner.add_arm("mobile", [1, 2], name="a"), "arm_names[0][3]: a name not used before expected, got 'a'"),
+        (lambda: learner.change(th.ActionSets([[[1.0]]])), "sets: arms of dimension 2 expected, got 1"),
+    ]
+
+
+def test_mistakes_are_named_and_change_nothing():
+    learner, cases = mistakes()
+    before = (pack(learner.state), learner.sets, dict(learner.pending), learner._used)
+    for mistake, message in cases:
+        with pytest.raises(th.ThriftyError) as caught:
+            mistake()
+        assert message in str(caught.value)
+        assert (pack(learner.state), learner.sets, dict(learner.pending), learner._used) == before
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda document: document.update(version=2), "version 1 of a learner's state expected, got 2"),
+        (lambda document: document.update(format="other"), "not the state of a thrifty learner"),
+        (lambda document: document.update(policy="linucp"), "unknown policy 'linucp'; did you mean 'linucb'?"),
+        (lambda document: document["parameters"].update(ridge=-1), "linucb: ridge: a number above 0 expected, got -1"),
+        (lambda document: document["contexts"].pop(), "not a whole learner's state"),
+        (lambda document: document["state"].pop("ledger"), "not a whole learner's state"),
+        (lambda document: document["state"]["regression"]["theta"].pop(), "not a whole learner's state"),
+        (lambda document: document.pop("draws"), "not a whole learner's state"),
+    ],
+)
+def test_files_that_cannot_be_trusted_are_refused(tmp_path, change, message):
+    path = tmp_path / "state.json"
+    trained(rounds=20).save(path)
+    document = json.loads(path.read_text())
+    change(document)
+    path.write_text(json.dumps(document))
+    with pytest.raises(th.BadFile) as caught:
+        th.Learner.load(path)
+    assert str(caught.value).startswith(f"{path}: ")
+    assert message in str(caught.value)
+
+
+def test_other_action_sets_and_other_files_are_refused(tmp_path):
+    path = tmp_path / "state.json"
+    trained(rounds=20).save(path)
+    assert th.Learner.load(path, SETS).sets == SETS
+    with pytest.raises(th.BadFile, match="contexts: the same action sets as those given expected"):
+        th.Learner.load(path, th.instance("fixed-u0.1").sets)
+    with pytest.raises(th.BadFile, match="policy: lints expected, got 'linucb'"):
+        th.Learner.load(path, policy=th.LinTS())
+    with pytest.raises(th.BadFile, match="No such file"):
+        th.Learner.load(tmp_path / "nothing.json")
+    path.write_text("{")
+    with pytest.raises(th.BadFile, match="not valid JSON"):
+        th.Learner.load(path)
+    with pytest.raises(th.BadFile, match="cannot be written"):
+        trained(rounds=1).save(tmp_path / "no" / "such" / "folder.json")
+
+
+def test_the_file_is_plain_json(tmp_path):
+    path = tmp_path / "state.json"
+    learner = trained(th.OAM(horizon=1e4), rounds=200)  # its plan holds infinities
+    learner.save(path)
+    document = json.loads(path.read_text(), parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
+    assert document["parameters"] == asdict(learner.policy)
+
+
+def test_only_compiled_policies_and_action_sets_make_a_learner():
+    with pytest.raises(th.InvalidInput, match="policy: a compiled policy"):
+        th.Learner(object(), SETS)
+    with pytest.raises(th.InvalidInput, match=r"sets: thrifty.ActionSets expected"):
+        th.LinTS().learner([[1, 0]])
+    with pytest.raises(th.InvalidInput, match="noise: a positive number expected"):
+        th.LinTS().learner(SETS, noise=0)
