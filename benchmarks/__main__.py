@@ -29,7 +29,8 @@ def main() -> None:
         print(sections[-1] + "\n", flush=True)
     if chosen == NAMES:
         RESULTS.write_text("\n\n".join(sections) + "\n")
-        _quote_in_readme(sections[1])
+        for section in sections[1:3]:
+            _quote_in_readme(section)
 
 
 def _quote_in_readme(section: str) -> None:

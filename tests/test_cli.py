@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -73,6 +74,50 @@ def test_instances_lists_the_catalog_and_prints_one_as_toml(tmp_path):
     assert th.instance(path) == th.instance("scenario-one")
 
 
+def test_run_measures_regret():
+    done = thrifty("run", "fixed-u0.1", "bounded", "--policy", "lints", "--policy", "oam:c=1", "--horizon", "1e3", "--replications", "5", "--seed", "3")
+    assert done.returncode == 0
+    assert done.stderr == ""
+    assert "regret after 1,000 rounds, 5 replications, seed 3, gaussian rewards" in done.stdout
+    expected = th.run("fixed-u0.1", "lints", horizon=1000, replications=5, seed=3).results[0]
+    row = next(line.split() for line in done.stdout.splitlines() if line.split()[:2] == ["fixed-u0.1", "lints"])
+    assert row[2:] == [f"{number:.4g}" for number in (expected.mean, expected.se, expected.median, expected.p95, expected.max)] + [f"{expected.ratio:.3g}"]
+    row = next(line.split() for line in done.stdout.splitlines() if line.split()[:2] == ["bounded", "lints"])
+    assert len(row) == 7  # no ratio where C is 0
+    assert re.search(r"oam:c=1 +matched", done.stdout)
+
+
+def test_run_json_keeps_the_contract():
+    answers = json.loads(thrifty("run", "fixed-u0.1", "--policy", "linucb", "--horizon", "1e4", "--replications", "3", "--json").stdout)
+    assert [(answer["instance"], answer["policy"], answer["horizon"], answer["replications"]) for answer in answers] == [("fixed-u0.1", "linucb", 10_000, 3)]
+    [expected] = th.run("fixed-u0.1", "linucb", horizon=1e4, replications=3).to_json()
+    for key in ("mean", "se", "median", "p95", "max", "checkpoints", "labels"):
+        assert answers[0][key] == expected[key]
+    assert answers[0]["seconds"] > 0
+    assert answers[0]["rounds_per_second"] == pytest.approx(30_000 / answers[0]["seconds"])
+
+
+def test_several_policies_after_one_option():
+    done = thrifty("run", "fixed-u0.1", "--policy", "greedy", "lints", "--horizon", "10", "--replications", "2", "--json")
+    assert [answer["policy"] for answer in json.loads(done.stdout)] == ["greedy", "lints"]
+
+
+def test_run_writes_results_and_figures(tmp_path):
+    done = thrifty("run", "fixed-u0.1", "--policy", "greedy", "--horizon", "100", "--replications", "2", "--out", str(tmp_path / "out"))
+    assert done.returncode == 0
+    assert (tmp_path / "out" / "regret.svg").read_bytes().startswith(b"<?xml")
+    assert json.loads((tmp_path / "out" / "results.json").read_text())[0]["policy"] == "greedy"
+
+
+def test_policies_are_listed_with_their_parameters():
+    listing = thrifty("policies").stdout
+    entries = json.loads(thrifty("policies", "--json").stdout)
+    assert {"oam", "linucb", "lints", "ossb", "greedy", "egreedy", "endoa", "del"} <= {entry["name"] for entry in entries}
+    for entry in entries:
+        assert re.search(rf"^{entry['name']} ", listing, flags=re.MULTILINE)
+        assert all(f" {key}=" in listing for key in entry["parameters"])
+
+
 def test_version_and_help():
     assert thrifty("--version").stdout == f"thrifty {th.__version__}\n"
     for arguments in (("--help",), ()):
@@ -89,6 +134,15 @@ def test_version_and_help():
         (("bound",), "bound: an instance, or --all expected, got nothing"),
         (("bound", "fixed-u0.1", "--jsn"), "No such option: --jsn (Possible options: --json)"),
         (("bound", "x" * 5000), "unknown instance '" + "x" * 5000 + "'; known: " + ", ".join([*CATALOG, "fixed", "circle"])),
+        (("run", "fixed-u0.1", "--policy", "linucp"), "unknown policy 'linucp'; did you mean 'linucb'?"),
+        (("run", "fixed-u0.1", "--policy", "oam:eps=1"), "unknown parameter of oam 'eps'; did you mean 'epsilon'?"),
+        (("run", "fixed-u0.1", "--policy", "oam:epsilon=-1"), "oam: epsilon: a number of at least 0 expected, got -1.0"),
+        (("run", "fixed-u0.1", "--horizon", "0"), "horizon: a whole number from 1 to 1e+12 expected, got 0.0"),
+        (("run", "fixed-u0.1", "--horizon", "many"), "Invalid value for '--horizon': Input should be a valid number, unable to parse string as a number"),
+        (("run", "scenario-one", "--policy", "endoa"), "endoa: instance: a single context, all that this policy is made for, expected, got 2"),
+        (("run", "linucb"), "run: an instance expected, got nothing"),
+        (("run", "bounded", "--rewards", "bernoulli"), "bounded: rewards: means between 0 and 1 for Bernoulli rewards expected, got -1.0"),
+        (("run", "fixed-u0.1", "--out", "/dev/null/x", "--horizon", "10"), "/dev/null/x: cannot be written into: Not a directory"),
         (("bounds", "fixed-u0.1"), "No such command 'bounds'. Did you mean 'bound'?"),
     ],
 )

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 import thrifty as th
-from thrifty.handles import hold
 from thrifty.policies import POLICIES
-from thrifty.simulation import Game, checkpoints, draw_context, play, simulate, start_score, streams, truth_of
+from thrifty.simulation import checkpoints, draw_context, play, set_up, simulate, start_score, streams, truth_of
 
 FIXED = th.instance("fixed-u0.1")
 
@@ -123,8 +122,7 @@ def test_labels_add_up_and_pulls_pool_to_rounds(name):
 def test_pulls_pooled_by_vector_equal_rounds():
     instance = th.instance("scenario-two")
     state = th.OAM().start(instance.sets, noise=1.0, horizon=5000)
-    game = Game(state, truth_of(instance), start_score(checkpoints(5000), 5), streams(0, 0))
-    play.of(state)(hold.of(state)(game), 5000)
+    play.of(state)(set_up.of(state)(state, truth_of(instance), start_score(checkpoints(5000), 5), *streams(0, 0)), 5000)
     ledger = state.ledger
     assert ledger.played.sum() == ledger.chosen.sum() == ledger.visits.sum() == 5000
     assert (np.bincount(instance.sets.vector_ids, weights=ledger.chosen) == ledger.played).all()

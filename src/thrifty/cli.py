@@ -6,6 +6,7 @@ import os
 import sys
 import textwrap
 from itertools import groupby
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -122,6 +123,7 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Let policies play instances and measure their regret; by default oam, linucb and lints."""
+    from thrifty.files import make_folder
     from thrifty.policies import POLICIES
     from thrifty.study import run as play
 
@@ -129,6 +131,8 @@ def run(
     problems = [name for name in names if name.partition(":")[0] not in POLICIES]
     if not problems:
         raise InvalidInput("run", "an instance", NOTHING)
+    if out is not None:
+        make_folder(Path(out))
     study = play(problems, specs or ["oam", "linucb", "lints"], horizon=horizon, replications=replications, seed=seed, rewards=rewards, threads=threads)
     if out is not None:
         study.write(out)
@@ -162,12 +166,12 @@ def _print_study(study: "Study") -> None:
     """Regret of each policy on each instance, then where it went."""
     first = study.results[0]
     print(f"regret after {first.horizon:,} rounds, {_count(first.replications, 'replication')}, seed {first.seed}, {first.rewards} rewards")
-    headers = ("mean", "se", "median", "p95", "worst", "R/(C log n)", "M rounds/s")
+    headers = ("mean", "se", "median", "p95", "worst", "R/(C log n)")
     table = _table("instance", "policy", *headers, numeric=headers)
     for result in study.results:
         numbers = [f"{number:.4g}" for number in (result.mean, result.se, result.median, result.p95, result.max)]
         ratio = "" if result.ratio is None else f"{result.ratio:.3g}"
-        table.add_row(_plain(result.instance.name), _plain(result.policy), *numbers, ratio, f"{result.rounds_per_second / 1e6:.3g}")
+        table.add_row(_plain(result.instance.name), _plain(result.policy), *numbers, ratio)
     _show(table)
     split = [result for result in study.results if len(result.labels) > 1]
     if split:

@@ -22,3 +22,12 @@ def write_whole(path: Path, content: str | bytes) -> None:
             raise
     except OSError as error:
         raise BadFile(f"{path}: cannot be written: {error.strerror or error}") from None
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder that files can be written into, unless it is there; before long work, so that its results have a place to go."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=path).close()
+    except OSError as error:
+        raise BadFile(f"{path}: cannot be written into: {error.strerror or error}") from None

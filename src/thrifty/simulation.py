@@ -15,7 +15,7 @@ from thrifty.actions import ActionSets
 from thrifty.arrays import Floats, Ints
 from thrifty.compilation import announce, kernel
 from thrifty.errors import InvalidInput
-from thrifty.handles import Compiled, hold
+from thrifty.handles import Compiled, Handle
 from thrifty.instances import Instance
 from thrifty.policies.base import ROUNDS, SOLVES, UNSOLVED, Policy, choose, learn, record
 
@@ -170,7 +170,12 @@ def _play(handle: Any, stop: int) -> None:
     _loop(handle.held, stop)
 
 
-play = Compiled(_play)
+def _set_up(state: Any, truth: Truth, score: Score, contexts: Any, noise: Any, normals: Any, uniforms: Any) -> Any:
+    """A handle of the game. Generators come one by one: inside a tuple they would make Numba look at the type of every array again, for a millisecond."""
+    return Handle(Game(state, truth, score, Streams(contexts, noise, normals, uniforms)))  # type: ignore[no-untyped-call]  # Numba has no type hints here
+
+
+set_up, play = Compiled(_set_up), Compiled(_play)
 
 
 class PlainPolicy(Protocol):
@@ -237,7 +242,7 @@ def _play_blocks(game: Game, rounds: int) -> Iterator[int]:
     """Play a compiled policy block by block; yields how many rounds it was each time."""
     go_on = play.of(game.state)
     announce(go_on)
-    handle = hold.of(game.state)(game)
+    handle = set_up.of(game.state)(game.state, game.truth, game.score, *game.luck)
     for start in range(0, rounds, BLOCK):
         stop = min(start + BLOCK, rounds)
         go_on(handle, stop)

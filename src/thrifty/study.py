@@ -16,9 +16,9 @@ import numpy as np
 from thrifty.arrays import Ints, finite_number
 from thrifty.bound import lower_bound
 from thrifty.catalog import instance as named_instance
-from thrifty.errors import BadFile, InvalidInput
+from thrifty.errors import InvalidInput
 from thrifty.figures import regret_figure
-from thrifty.files import write_whole
+from thrifty.files import make_folder, write_whole
 from thrifty.instances import Instance
 from thrifty.policies import policy as named_policy
 from thrifty.progress import Tick, rounds_bar
@@ -60,10 +60,7 @@ class Study:
     def write(self, folder: str | os.PathLike[str]) -> None:
         """Write results.json, regret.svg and regret.png into a folder, which is made if need be."""
         path = Path(folder)
-        try:
-            path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise BadFile(f"{path}: cannot be made: {error.strerror or error}") from None
+        make_folder(path)
         write_whole(path / "results.json", json.dumps(self.to_json(), indent=2) + "\n")
         figure = self.plot()
         for kind in ("svg", "png"):
