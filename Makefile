@@ -9,7 +9,7 @@ demo: $(READY)  ## the lower bound of every instance in the catalog
 	$(BIN)/thrifty bound --all
 
 test: lint  ## linters, types, layers, then every test
-	$(BIN)/pytest
+	$(BIN)/pytest -n auto --dist worksteal
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -18,6 +18,7 @@ lint: $(READY)
 	$(BIN)/lint-imports
 
 bench: $(READY)  ## measures and rewrites benchmarks/RESULTS.md
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,bench]'
 	$(BIN)/python -m benchmarks
 
 clean:

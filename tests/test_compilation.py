@@ -55,3 +55,16 @@ def test_without_a_place_to_keep_it_code_is_compiled_anew(tmp_path):
 def test_other_packages_keep_their_cache_folder(tmp_path):
     code = "import numba; numba.config.CACHE_DIR = 'theirs'; import thrifty.allocation; print(numba.config.CACHE_DIR)"
     assert run(code, tmp_path) == "theirs"
+
+
+def test_a_person_at_a_terminal_is_told_about_the_compiler(tmp_path):
+    """Once, when something of ours compiles; a pipe is not told."""
+    environment = os.environ | {"THRIFTY_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(PACKAGE.parent)}
+    for told in (True, False):  # the second time everything is there
+        leader, follower = os.openpty()
+        subprocess.run([sys.executable, "-c", SOLVE], env=environment, check=True, stdout=subprocess.DEVNULL, stderr=follower, timeout=120)
+        os.write(follower, b"end")
+        shown = os.read(leader, 10_000).decode()
+        assert shown.count("thrifty: compiling for this machine") == told
+        for end in (leader, follower):
+            os.close(end)

@@ -145,6 +145,8 @@ def mistakes():
         (lambda: learner.learn(7, 1.0), "decision: what choose returned expected, got 7"),
         (lambda: learner.choose("mobil"), "unknown context 'mobil'; did you mean 'mobile'?"),
         (lambda: learner.choose(2), "context: an index from 0 to 1 expected, got 2"),
+        (lambda: learner.choose([1]), "context: an index from 0 to 1 expected, got [1]"),
+        (lambda: learner.learn(decision, 10**400), "reward: a finite number expected"),
         (lambda: learner.choose("mobile", available=[]), "available: at least one arm expected"),
         (lambda: learner.choose("mobile", available=["z"]), "unknown arm 'z'; known: a, b, c"),
         (lambda: learner.choose("mobile", available=[3]), "arm: an index from 0 to 2 expected, got 3"),
@@ -222,3 +224,14 @@ def test_only_compiled_policies_and_action_sets_make_a_learner():
         th.LinTS().learner([[1, 0]])
     with pytest.raises(th.InvalidInput, match="noise: a positive number expected"):
         th.LinTS().learner(SETS, noise=0)
+    with pytest.raises(th.InvalidInput, match="seed: a whole number of at least 0 expected, got -1"):
+        th.LinTS().learner(SETS, seed=-1)
+
+
+def test_a_click_is_a_reward():
+    """True and False come from a great many logs."""
+    clicks, numbers = (th.LinTS().learner(SETS) for _ in range(2))
+    for click in (True, np.True_, False, np.False_):
+        clicks.learn(clicks.choose("mobile"), click)
+        numbers.learn(numbers.choose("mobile"), float(click))
+    assert (clicks.state.regression.theta == numbers.state.regression.theta).all()

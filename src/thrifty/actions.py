@@ -93,7 +93,7 @@ class ActionSets:
             if context not in self.context_names:
                 raise UnknownName("context", context, self.context_names)
             return self.context_names.index(context)
-        if not 0 <= context < self.contexts:
+        if not isinstance(context, int | np.integer) or not 0 <= context < self.contexts:
             raise InvalidInput("context", f"an index from 0 to {self.contexts - 1}", context)
         return int(context)
 

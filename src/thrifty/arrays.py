@@ -34,16 +34,25 @@ def finite_numbers(values: ArrayLike, where: str) -> Floats:
 
 def positive_number(value: float, where: str, *, below: float = np.inf) -> float:
     """Check that value is a number between 0 and below, both excluded."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 < value < below:
+    number = _number(value)
+    if not 0 < number < below:
         raise InvalidInput(where, "a positive number" if below == np.inf else f"a number between 0 and {below:g}", value)
-    try:
-        return float(value)
-    except OverflowError:  # an integer of hundreds of digits
-        raise InvalidInput(where, "a number", value) from None
+    return number
 
 
 def finite_number(value: float, where: str) -> float:
     """Check that value is a number, not NaN and not infinite."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not abs(value) < np.inf:
+    number = _number(value)
+    if not abs(number) < np.inf:
         raise InvalidInput(where, "a finite number", value)
-    return float(value)
+    return number
+
+
+def _number(value: float) -> float:
+    """The value as a float; NaN if it is none: a truth value, a string, an integer of hundreds of digits."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number):
+        return np.nan
+    try:
+        return float(value)
+    except (OverflowError, TypeError):
+        return np.nan

@@ -1,4 +1,4 @@
-"""The one decorator for compiled code, and where its machine code is kept.
+"""How code is compiled, and where its machine code is kept.
 
 Numba checks only a function's own file before it trusts the disk cache: an edit in a file that the function calls goes unseen.
 The cache folder is therefore named after a hash of all sources of the package, so that neither an edit nor an upgrade ever runs stale code.
@@ -10,11 +10,13 @@ import shutil
 import sys
 import time
 from collections.abc import Callable
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
+from numba import types
+from numba.core import event
 from numba.extending import register_jitable
 from platformdirs import user_cache_path
 
@@ -31,7 +33,14 @@ KERNEL: Any = COMPILED | {"_nrt": False, "forceinline": True}
 
 def compiled(function: F) -> F:
     """Compile with Numba in nopython mode, without the GIL, cached on disk across processes."""
-    dispatcher: F = _cached(numba.njit, COMPILED)(function)
+    folder = cache_folder()
+    config: Any = numba.config
+    previous = config.CACHE_DIR
+    config.CACHE_DIR = str(folder or previous)  # read when the dispatcher is made: other packages keep their own folder
+    try:
+        dispatcher: F = numba.njit(cache=folder is not None, **COMPILED)(function)
+    finally:
+        config.CACHE_DIR = previous
     return dispatcher
 
 
@@ -44,23 +53,26 @@ def kernel(function: F) -> F:
     return kept
 
 
-def pointer(function: Callable[..., object], signature: Any) -> Any:
-    """A compiled function behind a pointer, for a field of a named tuple. Callers call it like any other, but do not compile it again, as they would."""
-    return _cached(partial(numba.cfunc, signature), {"error_model": "numpy"})(function)
+class Pointer(types.WrapperAddressProtocol):
+    """A compiled function behind a pointer, for a field of a named tuple.
 
+    Compiled code calls it like any other function, but does not compile it again within itself, as it would if it called the function by name.
+    """
 
-def _cached(decorator: Callable[..., Any], options: dict[str, Any]) -> Any:
-    def decorate(function: Any) -> Any:
-        folder = cache_folder()
-        config: Any = numba.config
-        previous = config.CACHE_DIR
-        config.CACHE_DIR = str(folder or previous)  # read when the dispatcher is made: other packages keep their own folder
-        try:
-            return decorator(cache=folder is not None, **options)(function)
-        finally:
-            config.CACHE_DIR = previous
+    def __init__(self, function: Any, arguments: tuple[Any, ...]) -> None:
+        function.compile(arguments)
+        self._function, self._compiled = function, function.overloads[arguments]
 
-    return decorate
+    def __wrapper_address__(self) -> int:
+        address: int = self._compiled.library.get_pointer_to_function(self._compiled.fndesc.llvm_cfunc_wrapper_name)
+        return address
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self._function(*arguments)
+
+    def signature(self) -> Any:
+        """Types of result and arguments, as Numba asks for them."""
+        return self._compiled.signature
 
 
 @cache
@@ -78,13 +90,23 @@ def cache_folder() -> Path | None:
     return folder if os.access(folder, os.W_OK) else None
 
 
-@cache
-def announce(function: Callable[..., object]) -> None:
-    """Tell a person at a terminal, once, that the first call of a compiled function on a machine has to wait for the compiler."""
-    folder = cache_folder()
-    name = f"*.{function.__name__}-*.nbi"
-    if sys.stderr.isatty() and (folder is None or not any(folder.rglob(name))):
-        print("thrifty: compiling for this machine, once; this takes about a minute", file=sys.stderr)
+class _Announcer(event.Listener):
+    """Tells a person at a terminal, once a process, that they are waiting for the compiler."""
+
+    told = False
+
+    def on_start(self, compiling: Any) -> None:
+        ours = str(compiling.data["dispatcher"].py_func.__module__).startswith("thrifty.")  # made-up functions have no module
+        if ours and not self.told and sys.stderr is not None and sys.stderr.isatty():
+            print("thrifty: compiling for this machine; the first use of each part takes up to a minute, once", file=sys.stderr)
+            self.told = True
+
+    def on_end(self, compiling: Any) -> None:
+        """Nothing to say."""
+
+
+register: Any = event.register
+register("numba:compile", _Announcer())
 
 
 def _source_hash() -> str:

@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 
 from thrifty.actions import ActionSets
 from thrifty.arrays import Floats, Ints, finite_number, finite_numbers, positive_number
-from thrifty.compilation import announce
 from thrifty.errors import BadFile, InvalidInput, UnknownName
 from thrifty.files import write_whole
 from thrifty.handles import hold
@@ -101,8 +100,8 @@ class Learner:
 
     def choose(self, context: str | int, available: Sequence[str | int] | None = None) -> Decision:
         """Choose an arm of a context; available: names or indices of the arms on offer now, all by default."""
-        m = self._contexts.get(context)  # type: ignore[arg-type]  # an index that is no name is looked up below
-        if m is None:
+        m = self._contexts.get(context) if isinstance(context, str) else None
+        if m is None:  # an index, or a mistake
             m = self.sets.context_index(context)
         arms = self._arms[m] if available is None else self._offered(m, available)
         if self._random:
@@ -115,9 +114,9 @@ class Learner:
         return decision
 
     def learn(self, decision: Decision, reward: float) -> None:
-        """Take in the reward of a decision; late and in any order, but once."""
+        """Take in the reward of a decision; late and in any order, but once. True and False are 1 and 0."""
         if type(reward) is not float or not -math.inf < reward < math.inf:
-            reward = finite_number(reward, "reward")
+            reward = finite_number(int(reward) if isinstance(reward, bool | np.bool_) else reward, "reward")
         pending = self._settle(decision)
         if pending.features is not None:
             self.policy.learn_gone(self.state, pending.features, reward)
@@ -247,7 +246,6 @@ class Learner:
         self._arms = [np.arange(start, stop) for start, stop in zip(self._starts, self._starts[1:], strict=False)]
         self._random = state.ledger.normals.size + state.ledger.uniforms.size > 0
         self._decide, self._update = decide.of(state), update.of(state)
-        announce(self._decide)
         self._handle = hold.of(state)(state)
 
     def _offered(self, m: int, available: Sequence[str | int]) -> Ints:

@@ -7,18 +7,21 @@ arm, and from these `refresh` makes everything anew before the errors matter.
 Without a ridge V is singular until the pulled arms span the space. Until then the inverse is the pseudo-inverse and theta_hat the estimate of least norm.
 """
 
-from typing import NamedTuple
+from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
+from numba import types
 
 from thrifty.arrays import Bools, Floats, Ints
-from thrifty.compilation import compiled, kernel
+from thrifty.compilation import Pointer, compiled, kernel
 from thrifty.dense import add_gram, copy_matrix, factor, squared_norms, whiten
 from thrifty.spans import VANISHING, grow_basis, take_out
 
 LOGDET, WEAR, STRANGERS = range(3)  # entries of Regression.numbers
-# A rank-one step multiplies the relative error of the inverse by up to (1 + norm)^2, and 2^14 steps of unit size lose four digits at the very worst.
-WORN = 2.0**14
+# A rank-one step adds up to (1 + norm)^2 roundings to the relative error of the inverse. Four thousand such, and it is made anew: that costs a hundredth of the
+# rounds between, and keeps the error near that of a direct inversion.
+WORN = 2.0**12
 TINY = 1e-15  # a pivot below this share of its diagonal entry is rounding
 
 
@@ -40,6 +43,7 @@ class Regression(NamedTuple):
     step: Floats  # (d,) work space
     along: Floats  # (k,) work space
     solid: bool  # base is positive definite
+    invert: Any  # the function below, behind a pointer
     tracked: bool  # means and norms of all arms are kept current; otherwise `look` computes those that are asked for
 
 
@@ -66,9 +70,10 @@ def start_regression(rows: Floats, *, ridge: float, largest_set: int | None = No
         step=np.zeros(d),
         along=np.zeros(k),
         solid=ridge > 0,
+        invert=_inversion(),
         tracked=largest_set is None or k <= largest_set * d,
     )
-    refresh(regression)
+    renew(regression)
     return regression
 
 
@@ -79,14 +84,14 @@ def carry_regression(old: Regression, new: Regression, where: Ints) -> None:
     new.base_sums[:] = old.base_sums + old.rows[gone].T @ old.sums[gone]
     np.add.at(new.pulls, where[~gone], old.pulls[~gone])
     np.add.at(new.sums, where[~gone], old.sums[~gone])
-    refresh(new)
+    renew(new)
 
 
 def observe_gone(regression: Regression, features: Floats, reward: float) -> None:
     """Take in one reward of an arm with features (d,) that is no row."""
     regression.base[:] += np.outer(features, features)
     regression.base_sums[:] += reward * features
-    refresh(regression)
+    renew(regression)
 
 
 @kernel
@@ -156,75 +161,88 @@ def _look_at(regression: Regression, row: int) -> None:
     regression.means[row], regression.norms[row] = mean, norm
 
 
-@compiled
+@kernel
 def refresh(regression: Regression) -> None:
-    """Make everything anew from the pulls and sums of the arms: V in coordinates of its span, V = Q^T (R^T R) Q, and V^-1 = W^T W with W = R^-T Q."""
-    d, k = regression.columns.shape
-    basis = np.zeros((d, d))  # Q, orthonormal rows
-    rank = _span(regression, basis)
-    information, whitening = np.zeros((rank, rank)), np.empty((rank, d))
-    _project_information(regression, basis, information)
-    factor(information, TINY)
-    whiten(information, basis[:rank], whitening)
-    regression.numbers[LOGDET], regression.numbers[WEAR] = 0.0, 0.0
-    for q in range(rank):
-        regression.numbers[LOGDET] += 2.0 * np.log(information[q, q])
-    _invert(regression, whitening)
+    """Make everything anew from the pulls and sums of the arms."""
+    inverse, theta, response, numbers = regression.inverse, regression.theta, regression.step, regression.numbers
+    regression.invert(regression.columns, regression.pulls, regression.base, regression.solid, inverse, regression.outside, numbers)
+    numbers[WEAR] = 0.0
+    for i in range(theta.size):
+        response[i] = regression.base_sums[i]
+        for row in range(regression.sums.size):
+            response[i] += regression.sums[row] * regression.rows[row, i]
+    for i in range(theta.size):
+        theta[i] = 0.0
+        for j in range(theta.size):
+            theta[i] += inverse[i, j] * response[j]
     if regression.tracked:
-        for row in range(k):
+        for row in range(regression.sums.size):
             _look_at(regression, row)
 
 
 @compiled
-def _project_information(regression: Regression, basis: Floats, information: Floats) -> None:
+def renew(regression: Regression) -> None:
+    """Refresh, for callers in Python."""
+    refresh(regression)
+
+
+@compiled
+def invert(columns: Floats, pulls: Ints, base: Floats, solid: bool, inverse: Floats, outside: Bools, numbers: Floats) -> None:
+    """V in coordinates of its span, V = Q^T (R^T R) Q, and V^-1 = W^T W with W = R^-T Q; log det V, and which of columns (d, k) lie outside the span."""
+    d = columns.shape[0]
+    basis = np.zeros((d, d))  # Q, orthonormal rows
+    rank = _span(columns, pulls, base, solid, basis, outside, numbers)
+    information, whitening = np.zeros((rank, rank)), np.empty((rank, d))
+    _project_information(columns, pulls, base, basis, information)
+    factor(information, TINY)
+    whiten(information, basis[:rank], whitening)
+    numbers[LOGDET] = 0.0
+    for q in range(rank):
+        numbers[LOGDET] += 2.0 * np.log(information[q, q])
+    for i in range(d):
+        for j in range(d):
+            inverse[i, j] = 0.0
+            for q in range(rank):
+                inverse[i, j] += whitening[q, i] * whitening[q, j]
+
+
+@cache
+def _inversion() -> Pointer:
+    """Behind a pointer: every policy would otherwise compile it again, twice."""
+    matrix, vector = types.float64[:, ::1], types.float64[::1]
+    return Pointer(invert, (matrix, types.int64[::1], matrix, types.boolean, matrix, types.boolean[::1], vector))
+
+
+@compiled
+def _project_information(columns: Floats, pulls: Ints, base: Floats, basis: Floats, information: Floats) -> None:
     """information (r, r) += Q V Q^T for the first r rows Q of basis (d, d)."""
-    d, k = regression.columns.shape
+    d, k = columns.shape
     rank = information.shape[0]
     vectors, weights = np.zeros((rank, k)), np.empty(k)
     for j in range(k):
-        weights[j] = regression.pulls[j]
+        weights[j] = pulls[j]
         for q in range(rank):
             for i in range(d):
-                vectors[q, j] += basis[q, i] * regression.columns[i, j]
+                vectors[q, j] += basis[q, i] * columns[i, j]
     add_gram(vectors, weights, information)
     for p in range(rank):
         for q in range(rank):
             for i in range(d):
                 for j in range(d):
-                    information[p, q] += basis[p, i] * regression.base[i, j] * basis[q, j]
-
-
-@kernel
-def _invert(regression: Regression, whitening: Floats) -> None:
-    """V^-1 = W^T W for W = whitening (r, d), and theta = V^-1 sum x reward."""
-    inverse, theta, response = regression.inverse, regression.theta, regression.step
-    d = theta.size
-    for i in range(d):
-        response[i] = regression.base_sums[i]
-        for row in range(regression.sums.size):
-            response[i] += regression.sums[row] * regression.rows[row, i]
-        for j in range(d):
-            inverse[i, j] = 0.0
-            for q in range(whitening.shape[0]):
-                inverse[i, j] += whitening[q, i] * whitening[q, j]
-    for i in range(d):
-        theta[i] = 0.0
-        for j in range(d):
-            theta[i] += inverse[i, j] * response[j]
+                    information[p, q] += basis[p, i] * base[i, j] * basis[q, j]
 
 
 @compiled
-def _span(regression: Regression, basis: Floats) -> int:
+def _span(columns: Floats, pulls: Ints, base: Floats, solid: bool, basis: Floats, outside: Bools, numbers: Floats) -> int:
     """Write an orthonormal basis of the span of V into basis (d, d), return its rank, and note which arms lie outside."""
-    columns, outside = regression.columns, regression.outside
     d, k = columns.shape
-    if regression.solid:
+    if solid:
         for i in range(d):
             basis[i, i] = 1.0
         return d
     known, seen, rest = np.empty((d, d)), np.empty((d, k)), np.empty((d, k))
     spread, even, sizes, lengths, picked = np.empty(d), np.ones(max(d, k)), np.empty(k), np.empty(k), np.empty(d, np.int64)
-    copy_matrix(regression.base, known)
+    copy_matrix(base, known)
     squared_norms(known, spread)
     widest = 0.0
     for i in range(d):
@@ -239,7 +257,7 @@ def _span(regression: Regression, basis: Floats) -> int:
         take_out(basis[q], rest, lengths)
     for i in range(d):
         for j in range(k):
-            seen[i, j] = rest[i, j] if regression.pulls[j] > 0 else 0.0
+            seen[i, j] = rest[i, j] if pulls[j] > 0 else 0.0
     rank = grow_basis(seen, even[:k], sizes, basis, before, picked)
     for q in range(before, rank):
         take_out(basis[q], rest, lengths)
@@ -248,5 +266,5 @@ def _span(regression: Regression, basis: Floats) -> int:
     for j in range(k):
         outside[j] = lengths[j] > VANISHING * VANISHING * sizes[j]
         strangers += outside[j]
-    regression.numbers[STRANGERS] = strangers
+    numbers[STRANGERS] = strangers
     return rank

@@ -13,7 +13,7 @@ import numpy as np
 
 from thrifty.actions import ActionSets
 from thrifty.arrays import Floats, Ints
-from thrifty.compilation import announce, kernel
+from thrifty.compilation import kernel
 from thrifty.errors import InvalidInput
 from thrifty.handles import Compiled, Handle
 from thrifty.instances import Instance
@@ -84,6 +84,8 @@ class Replicate:
 
 def streams(seed: int, replicate: int) -> Streams:
     """The luck of a replicate."""
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise InvalidInput("seed", "a whole number of at least 0", seed)
     return Streams(*(np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(replicate, stream)))) for stream in range(4)))
 
 
@@ -241,7 +243,6 @@ def simulate(
 def _play_blocks(game: Game, rounds: int) -> Iterator[int]:
     """Play a compiled policy block by block; yields how many rounds it was each time."""
     go_on = play.of(game.state)
-    announce(go_on)
     handle = set_up.of(game.state)(game.state, game.truth, game.score, *game.luck)
     for start in range(0, rounds, BLOCK):
         stop = min(start + BLOCK, rounds)

@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 
 from thrifty.allocation.arms import allocate_arms
 from thrifty.arrays import Bools, Floats, Ints, finite_numbers, numeric, positive_number
-from thrifty.compilation import announce
 from thrifty.errors import InvalidInput
 
 RANGE = 1e-120  # sizes further apart than this, or further from 1, are taken for a mistake
@@ -116,7 +115,6 @@ def allocate(
             raise InvalidInput("warm", f"an allocation of {k} arms", len(warm.pulls))
         pulls[:], prices[:] = warm.pulls, warm.prices
     known = np.zeros((d, d)) if base is None else _check_base(base, d)
-    announce(allocate_arms)
     with _one_blas_thread(rows.size):
         outcome = allocate_arms(rows, differences, optimal, sigma, known, base is None, pulls, prices, warm is not None, tolerance)
     lower, upper = sorted((outcome.lower, outcome.upper))  # rounding may swap them where they meet
@@ -154,6 +152,8 @@ def _status(gap: float, tol: float) -> Status:
 
 def _check_arms(features: ArrayLike, gaps: ArrayLike, best: ArrayLike) -> tuple[Floats, Floats, Bools]:
     rows = numeric(features, "features", "a (k, d) array of numbers")
+    if not rows.flags.writeable:  # Numba would compile everything once more for arrays that are read-only
+        rows = rows.copy()
     if rows.ndim != 2 or rows.size == 0:
         raise InvalidInput("features", "a (k, d) array with at least one arm", rows.shape)
     sizes: Floats = np.abs(rows).max(axis=1)

@@ -9,7 +9,7 @@ from numba import types
 
 from thrifty.allocation.arms import allocate_arms
 from thrifty.arrays import Bools, Floats, Ints
-from thrifty.compilation import announce, kernel, pointer
+from thrifty.compilation import Pointer, kernel
 from thrifty.policies.base import SOLVES, UNSOLVED, Ledger
 
 TOLERANCE = 1e-6
@@ -20,7 +20,7 @@ ROUNDING = 1e-14  # gaps below this share of the largest mean are ties
 class Plan(NamedTuple):
     """What the last solve said."""
 
-    solve: Any  # allocate_arms behind a pointer
+    solve: Any  # allocate_arms, behind a pointer
     gaps: Floats  # (k,) estimated
     best: Bools  # (k,) whether a row looks optimal in its context
     pulls: Floats  # (k,) alpha: pulls per log n; inf for the best
@@ -58,30 +58,19 @@ def estimate_gaps(plan: Plan, means: Floats, offsets: Ints) -> float:
 def solve_plan(plan: Plan, ledger: Ledger, rows: Floats, noise: float) -> None:
     """Solve the program for the gaps in plan. Where it cannot be solved, every arm may be needed: all pulls are inf then, and the failure is counted."""
     warm = not math.isnan(plan.solved_at[0])
-    gap = plan.solve(rows, plan.gaps, plan.best, noise, plan.nothing, True, plan.pulls, plan.prices, warm, TOLERANCE)
+    outcome = plan.solve(rows, plan.gaps, plan.best, noise, plan.nothing, True, plan.pulls, plan.prices, warm, TOLERANCE)
+    excess, lower = outcome.upper - outcome.lower, outcome.lower
     ledger.clock[SOLVES] += 1
-    if not gap <= TOLERANCE:
+    if not excess <= TOLERANCE * lower:
         ledger.clock[UNSOLVED] += 1
-    if not gap <= USABLE:
+    if not excess <= USABLE * lower:
         for row in range(plan.pulls.size):
             plan.pulls[row] = math.inf
             plan.prices[row] = 0.0
 
 
-def _solve(
-    features: Floats, gaps: Floats, best: Bools, noise: float, base: Floats, homogeneous: bool, pulls: Floats, prices: Floats, warm: bool, tol: float
-) -> float:
-    """Solve, and return the certified relative gap."""
-    outcome = allocate_arms(features, gaps, best, noise, base, homogeneous, pulls, prices, warm, tol)
-    if outcome.lower > 0.0:
-        return outcome.upper / outcome.lower - 1.0
-    return 0.0 if outcome.upper == 0.0 else math.inf
-
-
 @cache
-def _solver() -> Any:
+def _solver() -> Pointer:
     """Made on first use: policies that solve nothing need not wait for the solver to compile."""
-    announce(allocate_arms)
     vector, matrix, flags = types.float64[::1], types.float64[:, ::1], types.boolean[::1]
-    arguments = (matrix, vector, flags, types.float64, matrix, types.boolean, vector, vector, types.boolean, types.float64)
-    return pointer(_solve, types.float64(*arguments))
+    return Pointer(allocate_arms, (matrix, vector, flags, types.float64, matrix, types.boolean, vector, vector, types.boolean, types.float64))
