@@ -1,4 +1,4 @@
-"""Run the benchmarks, print their tables and write RESULTS.md: `python -m benchmarks [NAME...]`; with names, print those only."""
+"""Run the benchmarks, print their tables and write them into RESULTS.md: `python -m benchmarks [NAME...]`; with names, only those sections."""
 
 import sys
 from importlib import import_module
@@ -18,19 +18,18 @@ def main() -> None:
     if unknown := [name for name in chosen if name not in NAMES]:
         sys.exit(f"benchmarks: unknown benchmark {unknown[0]!r}; known: {', '.join(NAMES)}")
     libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "numba", "cvxpy", "clarabel"))
-    sections = [
-        f"# Results\n\nWritten by `make bench`. Python {python_version()}, {libraries}, {machine()}; two cores of a shared machine: trust ratios, not times."
-    ]
+    head = f"# Results\n\nWritten by `make bench`. Python {python_version()}, {libraries}, {machine()}; two cores of a shared machine: trust ratios, not times."
+    modules = [import_module(f"benchmarks.{name}") for name in NAMES]
+    kept = {section.partition("\n")[0]: section for section in RESULTS.read_text().split("\n\n## ")[1:]}
     for name in chosen:
-        module = import_module(f"benchmarks.{name}")
+        module = modules[NAMES.index(name)]
         with Console(stderr=True).status(module.TITLE):
-            table = module.measure()
-        sections.append(f"## {module.TITLE}\n\n{table}")
-        print(sections[-1] + "\n", flush=True)
-    if chosen == NAMES:
-        RESULTS.write_text("\n\n".join(sections) + "\n")
-        for section in sections[1:3]:
-            _quote_in_readme(section)
+            kept[module.TITLE] = f"{module.TITLE}\n\n{module.measure()}"
+        print(f"## {kept[module.TITLE]}\n", flush=True)
+    sections = [kept[module.TITLE].rstrip() for module in modules if module.TITLE in kept]
+    RESULTS.write_text("\n\n## ".join([head, *sections]) + "\n")
+    for section in sections[:2]:
+        _quote_in_readme(section)
 
 
 def _quote_in_readme(section: str) -> None:

@@ -28,6 +28,8 @@ def test_decisions_have_names():
     assert learner.choose(1).context == "desktop"
     assert learner.choose("mobile", available=["b"]).name == "b"
     assert learner.choose("mobile", available=[2, "c"]).name == "c"
+    assert learner.choose("mobile", available=[False, True, False]).name == "b"
+    assert learner.choose("mobile", available=np.array([False, False, True])).name == "c"
 
 
 def test_pulls_in_flight_count_but_teach_nothing():
@@ -38,6 +40,9 @@ def test_pulls_in_flight_count_but_teach_nothing():
     for decision in reversed(waiting):
         learner.learn(decision, 1.0)
     assert (learner.state.regression.pulls == learner.state.ledger.played).all()
+    for policy in (th.OAM(horizon=1e4), th.OSSB(), th.DEL()):  # even before any reward is known
+        fresh = policy.learner(SETS)
+        assert {fresh.choose("mobile").name for _ in range(6)} == {"a", "b", "c"}
     first = th.OAM(horizon=1e4).learner(th.instance("fixed-u0.1").sets)
     for _ in range(3):
         first.learn(first.choose(0), 0.5)
@@ -146,9 +151,15 @@ def mistakes():
         (lambda: learner.choose("mobil"), "unknown context 'mobil'; did you mean 'mobile'?"),
         (lambda: learner.choose(2), "context: an index from 0 to 1 expected, got 2"),
         (lambda: learner.choose([1]), "context: an index from 0 to 1 expected, got [1]"),
-        (lambda: learner.learn(decision, 10**400), "reward: a finite number expected"),
+        (lambda: learner.learn(decision, 10**400), "reward: a number expected"),
         (lambda: learner.choose("mobile", available=[]), "available: at least one arm expected"),
         (lambda: learner.choose("mobile", available=["z"]), "unknown arm 'z'; known: a, b, c"),
+        (lambda: learner.choose("mobile", available=[True]), "arm: an index from 0 to 2 expected, got True"),
+        (lambda: learner.choose("mobile", available=[0.7]), "arm: an index from 0 to 2 expected, got 0.7"),
+        (lambda: learner.choose("mobile", available="b"), "available: a list of arms expected, got 'b'"),
+        (lambda: learner.choose("mobile", available=0), "available: a list of arms expected, got 0"),
+        (lambda: learner.explain(0), "decision: what choose returned expected, got 0"),
+        (lambda: learner.change([[1.0, 0.0]]), "sets: thrifty.ActionSets expected"),
         (lambda: learner.choose("mobile", available=[3]), "arm: an index from 0 to 2 expected, got 3"),
         (lambda: learner.add_arm("mobile", [1, 2, 3]), "contexts[0].arms[3]: 2 numbers (as in contexts[0].arms[0]) expected, got 3"),
         (lambda: learner.add_arm("mobile", [1, float("nan")]), "features[1]: a finite number expected, got nan"),

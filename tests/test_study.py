@@ -109,6 +109,8 @@ class Broken:
         (("fixed-u0.3x", "linucb"), {"horizon": 10}, "unknown instance 'fixed-u0.3x'; did you mean 'fixed-u0.2'?"),
         ((["fixed-u0.1"], []), {"horizon": 10}, "run: at least one instance and one policy expected, got []"),
         (("fixed-u0.1", Broken()), {"horizon": 10}, "Broken: choose: an arm from 0 to 2 expected, got 17"),
+        (("fixed-u0.1", ["linucb", "linucb"]), {"horizon": 10}, "policies[1]: a name not used before expected, got 'linucb'"),
+        (("fixed-u0.1", Broken), {"horizon": 10}, "policy: an instance, Broken() expected, got <class 'tests.test_study.Broken'>"),
         ((3, "linucb"), {"horizon": 10}, "instances: thrifty.Instance, or the name of one expected, got 3"),
     ],
 )

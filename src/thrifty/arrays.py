@@ -34,25 +34,24 @@ def finite_numbers(values: ArrayLike, where: str) -> Floats:
 
 def positive_number(value: float, where: str, *, below: float = np.inf) -> float:
     """Check that value is a number between 0 and below, both excluded."""
-    number = _number(value)
-    if not 0 < number < below:
+    if not _is_number(value) or not 0 < value < below:
         raise InvalidInput(where, "a positive number" if below == np.inf else f"a number between 0 and {below:g}", value)
-    return number
+    return _as_float(value, where)
 
 
 def finite_number(value: float, where: str) -> float:
     """Check that value is a number, not NaN and not infinite."""
-    number = _number(value)
-    if not abs(number) < np.inf:
+    if not _is_number(value) or not abs(value) < np.inf:
         raise InvalidInput(where, "a finite number", value)
-    return number
+    return _as_float(value, where)
 
 
-def _number(value: float) -> float:
-    """The value as a float; NaN if it is none: a truth value, a string, an integer of hundreds of digits."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number):
-        return np.nan
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+
+
+def _as_float(value: float, where: str) -> float:
     try:
         return float(value)
-    except (OverflowError, TypeError):
-        return np.nan
+    except OverflowError:  # an integer of hundreds of digits
+        raise InvalidInput(where, "a number", value) from None

@@ -2,6 +2,7 @@
 
 import io
 import json
+import math
 import os
 import sys
 import textwrap
@@ -169,7 +170,7 @@ def _print_study(study: "Study") -> None:
     headers = ("mean", "se", "median", "p95", "worst", "R/(C log n)")
     table = _table("instance", "policy", *headers, numeric=headers)
     for result in study.results:
-        numbers = [f"{number:.4g}" for number in (result.mean, result.se, result.median, result.p95, result.max)]
+        numbers = ["" if math.isnan(number) else f"{number:.4g}" for number in (result.mean, result.se, result.median, result.p95, result.max)]
         ratio = "" if result.ratio is None else f"{result.ratio:.3g}"
         table.add_row(_plain(result.instance.name), _plain(result.policy), *numbers, ratio)
     _show(table)

@@ -3,7 +3,7 @@
 import json
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -98,8 +98,8 @@ class Learner:
         self._adopt(sets, policy.start(sets, noise=self.noise, horizon=None))
         self._draw()
 
-    def choose(self, context: str | int, available: Sequence[str | int] | None = None) -> Decision:
-        """Choose an arm of a context; available: names or indices of the arms on offer now, all by default."""
+    def choose(self, context: str | int, available: Collection[str | int] | None = None) -> Decision:
+        """Choose an arm of a context; available: the arms on offer now, by name or index or as a mask; all by default."""
         m = self._contexts.get(context) if isinstance(context, str) else None
         if m is None:  # an index, or a mistake
             m = self.sets.context_index(context)
@@ -133,6 +133,8 @@ class Learner:
 
     def explain(self, decision: Decision) -> Explanation:
         """Why, and how the arms of that context stand now."""
+        if not isinstance(decision, Decision):
+            raise InvalidInput("decision", "what choose returned", decision)
         m = self.sets.context_index(decision.context)
         means, errors = self.policy.estimates(self.state, self.sets.rows)
         targets, ledger = self.policy.targets(self.state), self.state.ledger
@@ -186,6 +188,8 @@ class Learner:
 
     def change(self, sets: ActionSets) -> None:
         """Go on with other action sets. Arms are the same if context, name and vector are; the regression forgets nothing."""
+        if not isinstance(sets, ActionSets):
+            raise InvalidInput("sets", "thrifty.ActionSets", sets)
         if sets.dimension != self.sets.dimension:
             raise InvalidInput("sets", f"arms of dimension {self.sets.dimension}", sets.dimension)
         state = self.policy.start(sets, noise=self.noise, horizon=None)
@@ -248,8 +252,12 @@ class Learner:
         self._decide, self._update = decide.of(state), update.of(state)
         self._handle = hold.of(state)(state)
 
-    def _offered(self, m: int, available: Sequence[str | int]) -> Ints:
+    def _offered(self, m: int, available: Collection[str | int]) -> Ints:
         """Rows of a context that are on offer, in the order of the context."""
+        if isinstance(available, str) or not isinstance(available, Collection | np.ndarray):
+            raise InvalidInput("available", "a list of arms", available)
+        if len(available) == len(self._arms[m]) and all(isinstance(flag, bool | np.bool_) for flag in available):
+            available = [arm for arm, flag in enumerate(available) if flag]
         rows = sorted({self._starts[m] + self._arm_index(m, arm) for arm in available})
         if not rows:
             raise InvalidInput("available", "at least one arm", available)
@@ -261,7 +269,7 @@ class Learner:
             if arm not in names:
                 raise UnknownName("arm", arm, names)
             return names.index(arm)
-        if not 0 <= arm < len(names):
+        if isinstance(arm, bool) or not isinstance(arm, int | np.integer) or not 0 <= arm < len(names):
             raise InvalidInput("arm", f"an index from 0 to {len(names) - 1}", arm)
         return int(arm)
 

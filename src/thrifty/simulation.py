@@ -251,6 +251,8 @@ def _play_blocks(game: Game, rounds: int) -> Iterator[int]:
 
 
 def _started(policy: PlainPolicy, sets: ActionSets, noise: float, horizon: int, rng: np.random.Generator) -> PlainPolicy:
+    if isinstance(policy, type):
+        raise InvalidInput("policy", f"an instance, {policy.__name__}()", policy)
     for method in ("start", "choose", "learn"):
         if not callable(getattr(policy, method, None)):
             raise InvalidInput("policy", f"thrifty's, or an object with start, choose and learn ({method} is missing)", policy)

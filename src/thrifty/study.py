@@ -107,6 +107,8 @@ def run(
         if not isinstance(problem, Instance):
             raise InvalidInput("instances", "thrifty.Instance, or the name of one", problem)
         truth_of(problem, rewards)
+    _distinct([problem.name for problem in problems], "instances")
+    _distinct([name_of(player) for player in players], "policies")
     pairs = [(problem, player) for problem in problems for player in players]
     times = checkpoints(n)
     for problem, player in pairs:  # mistakes show, and everything compiles, before the work begins
@@ -168,6 +170,12 @@ def _result(
         seconds=seconds,
         constant=constant,
     )
+
+
+def _distinct(names: Sequence[str], where: str) -> None:
+    for i, name in enumerate(names):
+        if name in names[:i]:
+            raise InvalidInput(f"{where}[{i}]", "a name not used before", name)
 
 
 def _cores() -> int:

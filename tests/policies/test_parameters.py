@@ -53,6 +53,12 @@ def test_linucb_needs_no_horizon_if_it_is_told_delta():
     assert learner.state.log_inverse_delta == pytest.approx(math.log(100))
 
 
+def test_a_tiny_delta_makes_a_wide_interval_not_an_infinite_one():
+    for policy in (th.LinUCB(delta=1e-320), th.LinTS(inflation="theory", delta=1e-320, horizon=100)):
+        state = policy.start(th.instance("fixed-u0.1").sets, noise=1.0, horizon=100)
+        assert all(math.isfinite(number) for number in state if isinstance(number, float))
+
+
 def test_endoa_is_for_one_context():
     with pytest.raises(th.InvalidInput, match="endoa: instance: a single context"):
         th.run("scenario-one", "endoa", horizon=10, replications=1)

@@ -26,7 +26,7 @@ class DEL(Policy):
     Parameters
     ----------
     gamma : how much more than the allocation asks for is played
-    zeta : the program is solved again when det G has grown by this factor
+    zeta : the program is solved again when det G has grown by a factor of 1 + zeta
     """
 
     gamma: float = 0.0
@@ -67,7 +67,7 @@ class State(NamedTuple):
 def _choose(state: State, context: int, arms: Ints) -> Choice:
     ledger, regression, plan = state.ledger, state.regression, state.plan
     if regression.numbers[STRANGERS] > 0:
-        return Choice(spanning_arm(regression, arms), INIT)
+        return Choice(spanning_arm(ledger, regression, arms), INIT)
     log_visits = math.log(1.0 + ledger.visits[context])
     leader = _leader(state, arms, log_visits**2)
     if ledger.chosen[leader] < math.log(2.0 + ledger.visits[context]) ** 2:

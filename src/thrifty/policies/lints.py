@@ -44,7 +44,7 @@ class LinTS(Policy):
         inflation = 1.0
         if self.inflation == "theory":
             n = self._rounds(horizon)
-            inflation = math.sqrt(9.0 * d * math.log(n / (self.delta or 1.0 / n)))
+            inflation = math.sqrt(9.0 * d * (math.log(n) - math.log(self.delta or 1.0 / n)))
         # means and norms of arms are not needed: a sample has its own; a largest set of 0 says so
         regression = start_regression(sets.rows, ridge=self.ridge, largest_set=0)
         return State(start_ledger(sets, normals=d), regression, np.zeros((d, d)), np.zeros(d), noise * inflation)

@@ -44,8 +44,8 @@ class LinUCB(Policy):
         self._horizon()
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
-        n = self._rounds(1.0 / self.delta if horizon is None and self.delta else horizon)
-        log_inverse_delta = math.log(n if self.delta is None else 1.0 / self.delta)
+        n = self._rounds(1.0 / max(self.delta, 1e-300) if horizon is None and self.delta else horizon)
+        log_inverse_delta = math.log(n) if self.delta is None else -math.log(self.delta)
         return State(
             start_ledger(sets),
             start_regression(sets.rows, ridge=self.ridge, largest_set=sets.largest),

@@ -43,9 +43,14 @@ def least_played_arm(ledger: Ledger, arms: Ints) -> int:
 
 
 @kernel
-def spanning_arm(regression: Regression, arms: Ints) -> int:
-    """An arm outside the span of those played; where the set has none, the greedy arm of the estimate of least norm."""
+def spanning_arm(ledger: Ledger, regression: Regression, arms: Ints) -> int:
+    """An arm outside the span of those whose rewards are known, the least played; where the set has none, the greedy arm of the estimate of least norm.
+
+    None of them was ever played, unless its reward is late.
+    """
+    played, ids = ledger.played, ledger.vector_ids
+    least = -1
     for n in range(arms.size):
-        if regression.outside[arms[n]]:
-            return arms[n]
-    return greedy_arm(regression, arms)
+        if regression.outside[arms[n]] and (least < 0 or played[ids[arms[n]]] < played[ids[least]]):
+            least = arms[n]
+    return least if least >= 0 else greedy_arm(regression, arms)

@@ -34,7 +34,7 @@ class OAM(Policy):
     epsilon : share of exploration rounds in which the least played arm is forced; 0 still plays every arm once. `literal` is the paper's 1 / log log t, which
         explores round-robin at every practical horizon
     c : constant of the lower-order term of f_n, an unnamed absolute constant in the paper
-    zeta : the program is solved again when det G has grown by this factor
+    zeta : the program is solved again when det G has grown by a factor of 1 + zeta
     forced : `least`, the least played arm of the set; or `spanner`, the least played of a barycentric spanner of the set
     horizon : rounds to plan for (n in f_n); that of the run by default
     """
@@ -97,7 +97,7 @@ class State(NamedTuple):
 def _choose(state: State, context: int, arms: Ints) -> Choice:
     ledger, regression, plan = state.ledger, state.regression, state.plan
     if regression.numbers[STRANGERS] > 0:
-        return Choice(spanning_arm(regression, arms), INIT)
+        return Choice(spanning_arm(ledger, regression, arms), INIT)
     least_gap = estimate_gaps(plan, regression.means, ledger.offsets)
     f_n = state.f_n * state.noise**2
     if _convinced(regression, plan, arms, least_gap, f_n):

@@ -29,7 +29,7 @@ class OSSB(Policy):
     ----------
     epsilon : share of exploration rounds in which the least played arm is forced
     gamma : how much more than the allocation asks for is played
-    zeta : the program is solved again when the pulls of some arm have grown by this factor
+    zeta : the program is solved again when the pulls of some arm have grown by a factor of 1 + zeta
     """
 
     epsilon: float = 0.0
@@ -96,8 +96,7 @@ class State(NamedTuple):
 def _choose(state: State, context: int, arms: Ints) -> Choice:
     ledger, plan = state.ledger, state.plan
     if state.flags[UNKNOWN] > 0:
-        least = least_played_arm(ledger, arms)
-        return Choice(least if ledger.played[ledger.vector_ids[least]] == 0 else _best(state, arms), INIT)
+        return Choice(_unknown_arm(state, arms), INIT)
     if state.flags[STALE] > 0:
         _replan(state)
     wanted = state.surplus * math.log(ledger.clock[ROUNDS] + 1.0)
@@ -132,6 +131,17 @@ def _learn(state: State, row: int, label: int, reward: float) -> None:
 def _value(state: State, row: int) -> float:
     vector = state.ledger.vector_ids[row]
     return float(state.sums[vector] / max(1.0, state.pulls[vector]))  # 0 without a reward
+
+
+@kernel
+def _unknown_arm(state: State, arms: Ints) -> int:
+    """The least played arm that has no reward yet; the one that looks best where all have."""
+    ledger, unknown = state.ledger, -1
+    for n in range(arms.size):
+        vector = ledger.vector_ids[arms[n]]
+        if state.pulls[vector] == 0.0 and (unknown < 0 or ledger.played[vector] < ledger.played[ledger.vector_ids[unknown]]):
+            unknown = arms[n]
+    return unknown if unknown >= 0 else _best(state, arms)
 
 
 @kernel
