@@ -164,6 +164,7 @@ def mistakes():
         (lambda: learner.add_arm("mobile", [1, 2, 3]), "contexts[0].arms[3]: 2 numbers (as in contexts[0].arms[0]) expected, got 3"),
         (lambda: learner.add_arm("mobile", [1, float("nan")]), "features[1]: a finite number expected, got nan"),
         (lambda: learner.add_arm("mobile", [1, 2], name="a"), "arm_names[0][3]: a name not used before expected, got 'a'"),
+        (lambda: learner.add_context("new", [[1, 2], [3]]), "contexts[0].arms[1]: 2 numbers (as in contexts[0].arms[0]) expected, got 1"),
         (lambda: learner.change(th.ActionSets([[[1.0]]])), "sets: arms of dimension 2 expected, got 1"),
     ]
 

@@ -15,6 +15,7 @@ from thrifty.actions import ActionSets
 from thrifty.arrays import Floats
 from thrifty.errors import InvalidInput, UnknownName
 from thrifty.instances import Instance
+from thrifty.specs import split_parameters
 
 
 @dataclass(frozen=True)
@@ -101,12 +102,7 @@ def describe() -> list[dict[str, Any]]:
 def _parameters(family: Family, given: str) -> dict[str, float]:
     """Parse key=value,key=value against the family's parameters; whole numbers where the default is one."""
     parameters: dict[str, float] = {}
-    for pair in given.split(",") if given else []:
-        key, _, value = pair.partition("=")
-        if key in parameters:
-            raise InvalidInput(f"{family.name}:{key}", "one value", given)
-        if key not in family.parameters:
-            raise UnknownName(f"parameter of {family.name}", key, family.parameters)
+    for key, value in split_parameters(given, family.parameters, owner=family.name, where=f"{family.name}:").items():
         try:
             parameters[key] = type(family.parameters[key])(value)
         except ValueError:

@@ -156,7 +156,7 @@ class Learner:
     def add_arm(self, context: str | int, features: ArrayLike, name: str | None = None) -> None:
         """Offer one more arm in a context."""
         m = self.sets.context_index(context)
-        sets, names = [list(arms) for arms in self._lists()], [list(names) for names in self.sets.arm_names]
+        sets, names = self._lists(), [list(names) for names in self.sets.arm_names]
         sets[m].append(finite_numbers(features, "features").tolist())
         names[m].append(_unused(names[m]) if name is None else name)
         self.change(ActionSets(sets, context_names=self.sets.context_names, arm_names=names))
@@ -165,17 +165,15 @@ class Learner:
         """Offer an arm no longer; what it taught is kept."""
         m = self.sets.context_index(context)
         i = self._arm_index(m, arm)
-        sets, names = [list(arms) for arms in self._lists()], [list(names) for names in self.sets.arm_names]
+        sets, names = self._lists(), [list(names) for names in self.sets.arm_names]
         del sets[m][i], names[m][i]
         self.change(ActionSets(sets, context_names=self.sets.context_names, arm_names=names))
 
     def add_context(self, name: str | None, arms: ArrayLike, arm_names: Sequence[str] | None = None) -> None:
         """Expect one more context."""
-        rows = np.asarray(arms, dtype=float).tolist()
-        names = [str(i) for i in range(len(rows))] if arm_names is None else list(arm_names)
-        context_names = list(self.sets.context_names)
-        context_names.append(_unused(context_names) if name is None else name)
-        self.change(ActionSets([*self._lists(), rows], context_names=context_names, arm_names=[*self.sets.arm_names, names]))
+        new = ActionSets([arms], arm_names=None if arm_names is None else [arm_names])
+        context_names = [*self.sets.context_names, _unused(self.sets.context_names) if name is None else name]
+        self.change(ActionSets([*self._lists(), new.rows], context_names=context_names, arm_names=[*self.sets.arm_names, *new.arm_names]))
 
     def remove_context(self, context: str | int) -> None:
         """Expect a context no longer; what it taught is kept."""

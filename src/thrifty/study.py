@@ -100,9 +100,7 @@ def run(
     players = [named_policy(item) if isinstance(item, str) else item for item in _listed(policies)]
     n, repeats = _whole(horizon, "horizon", MOST_ROUNDS), _whole(replications, "replications", 10**7)
     start = _whole(seed, "seed", 2**63, least=0)
-    workers = (
-        _whole(threads, "threads", 1024) if threads is not None else len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    )
+    workers = _cores() if threads is None else _whole(threads, "threads", 1024)
     for problem in problems:
         if not isinstance(problem, Instance):
             raise InvalidInput("instances", "thrifty.Instance, or the name of one", problem)

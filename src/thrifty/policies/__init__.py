@@ -14,6 +14,7 @@ from thrifty.policies.lints import LinTS
 from thrifty.policies.linucb import LinUCB
 from thrifty.policies.oam import OAM
 from thrifty.policies.ossb import OSSB
+from thrifty.specs import split_parameters
 
 __all__ = ["DEL", "OAM", "OSSB", "POLICIES", "EGreedy", "EndOA", "Greedy", "LinTS", "LinUCB", "Policy", "describe", "policy"]
 
@@ -28,15 +29,8 @@ def policy(spec: str) -> Policy:
     if name not in POLICIES:
         raise UnknownName("policy", name, POLICIES)
     kind = POLICIES[name]
-    parameters: dict[str, Any] = {}
-    for pair in given.split(",") if given else []:
-        key, _, value = pair.partition("=")
-        if key not in kind.parameters():
-            raise UnknownName(f"parameter of {name}", key, kind.parameters())
-        if key in parameters:
-            raise InvalidInput(f"{name}: {key}", "one value", given)
-        parameters[key] = _value(value)
-    return kind(**parameters)
+    values: dict[str, Any] = split_parameters(given, kind.parameters(), owner=name, where=f"{name}: ")
+    return kind(**{key: _value(value) for key, value in values.items()})
 
 
 def describe() -> list[dict[str, Any]]:

@@ -171,7 +171,7 @@ class Policy:
         """(k,) how often each row should have been played by now; None for policies that follow no plan."""
         return None
 
-    def carry(self, old: Any, new: Any, moves: "Moves") -> None:
+    def carry(self, old: Any, new: Any, moves: Moves) -> None:
         """Bring what was learned under old action sets into the state for new ones."""
         carry_ledger(old.ledger, new.ledger, moves)
         if "regression" in old._fields:
