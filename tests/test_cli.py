@@ -140,7 +140,7 @@ def test_version_and_help():
         (("run", "fixed-u0.1", "--horizon", "0"), "horizon: a whole number from 1 to 1e+12 expected, got 0.0"),
         (("run", "fixed-u0.1", "--horizon", "many"), "Invalid value for '--horizon': Input should be a valid number, unable to parse string as a number"),
         (("run", "scenario-one", "--policy", "endoa"), "endoa: instance: a single context, all that this policy is made for, expected, got 2"),
-        (("run", "linucb"), "run: an instance expected, got nothing"),
+        (("run", "linucb"), "run: an instance, or --study FILE expected, got nothing"),
         (("run", "bounded", "--rewards", "bernoulli"), "bounded: rewards: means between 0 and 1 for Bernoulli rewards expected, got -1.0"),
         (("run", "fixed-u0.1", "--out", "/dev/null/x", "--horizon", "10"), "/dev/null/x: cannot be written into: Not a directory"),
         (("bounds", "fixed-u0.1"), "No such command 'bounds'. Did you mean 'bound'?"),

@@ -1,6 +1,7 @@
 """The named instances: those of the paper, their neighbours, and the literature's (sources in each docstring).
 
-A name is a family with parameters, `end-of-optimism:eps=0.01,a=2`, or an alias for one, `fixed-u0.1`.
+A name is a family with parameters, `end-of-optimism:eps=0.01,a=2`, or an alias for one, `fixed-u0.1`. A family that draws can be drawn anew in each
+replication of a study: `random-theta:seed=each`.
 """
 
 import inspect
@@ -64,6 +65,35 @@ CATALOG = (
     "ids-eoo",
     "solid-toy",
 )
+
+
+@dataclass(frozen=True)
+class Ensemble:
+    """Instances of a family, another one in each replication: `random-theta:seed=each`."""
+
+    name: str
+
+    def instance(self, seed: int, replicate: int) -> Instance:
+        """The instance of a replicate; its name, with the seed it was drawn by, gives it again."""
+        draw = int(np.random.SeedSequence(seed, spawn_key=(replicate, _ENSEMBLE_STREAM)).generate_state(1)[0])
+        return instance(self.name.replace(EACH, f"seed={draw}"))
+
+
+Problem = Instance | Ensemble  # what a study can be about
+
+EACH = "seed=each"
+_ENSEMBLE_STREAM = 4  # after the four streams of a replicate (simulation.py)
+
+
+def problem(name: str | os.PathLike[str]) -> Problem:
+    """An instance by its name or file; or, with `seed=each` among its parameters, an ensemble."""
+    text = os.fspath(name)
+    family, _, given = text.partition(":")
+    if EACH not in given.split(",") or family not in FAMILIES:
+        return instance(text)
+    found = Ensemble(text)
+    found.instance(0, 0)  # so that mistakes in the name show
+    return found
 
 
 def instance(name: str | os.PathLike[str]) -> Instance:

@@ -1,10 +1,9 @@
 """How code is compiled, and where its machine code is kept.
 
 Numba checks only a function's own file before it trusts the disk cache: an edit in a file that the function calls goes unseen.
-The cache folder is therefore named after a hash of all sources of the package, so that neither an edit nor an upgrade ever runs stale code.
+The cache folder is therefore named after a hash of all sources that compute (`sources.py`), so that neither an edit nor an upgrade ever runs stale code.
 """
 
-import hashlib
 import os
 import shutil
 import sys
@@ -19,6 +18,8 @@ from numba import types
 from numba.core import event
 from numba.extending import register_jitable
 from platformdirs import user_cache_path
+
+from thrifty.sources import computing_files, fingerprint
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -79,7 +80,7 @@ class Pointer(types.WrapperAddressProtocol):
 def cache_folder() -> Path | None:
     """The folder of this version's machine code; None where the machine lets us write none (compiled anew in each process then)."""
     root = Path(os.environ.get("THRIFTY_CACHE_DIR") or user_cache_path("thrifty"))
-    folder = root / _source_hash()
+    folder = root / fingerprint(computing_files(), numba.__version__, sys.version)
     try:
         if not folder.is_dir():
             folder.mkdir(parents=True, exist_ok=True)
@@ -107,15 +108,6 @@ class _Announcer(event.Listener):
 
 register: Any = event.register
 register("numba:compile", _Announcer())
-
-
-def _source_hash() -> str:
-    digest = hashlib.sha256(f"{numba.__version__} {sys.version}".encode())
-    package = Path(__file__).parent
-    for path in sorted(package.rglob("*.py")):
-        digest.update(str(path.relative_to(package)).encode())
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
 
 
 def _forget_old(root: Path, *, keep: Path) -> None:

@@ -43,6 +43,14 @@ class BadFile(ThriftyError):
     """A file that cannot be read or written, or whose content cannot be used; the message starts with its path."""
 
 
+class Unreachable(ThriftyError):
+    """Another machine that does not answer, or not as it must."""
+
+
+class SetAside(UserWarning):
+    """A file of results that cannot be trusted was renamed, and its work is done again."""
+
+
 def _short(value: object) -> str:
     text = " ".join(repr(value).split())
     return text if len(text) <= 60 else text[:57] + "..."

@@ -1,6 +1,5 @@
 """Instance: action sets together with the truth that only a simulator knows; read from and written to TOML."""
 
-import json
 import os
 import tomllib
 from collections.abc import Mapping
@@ -14,7 +13,7 @@ from numpy.typing import ArrayLike
 from thrifty.actions import ActionSets, default_names
 from thrifty.arrays import Bools, Floats, Ints, finite_numbers, positive_number
 from thrifty.errors import NOTHING, BadFile, InvalidInput, UnknownName
-from thrifty.files import write_whole
+from thrifty.files import read_toml, toml_literal, write_whole
 
 _KEYS = ("name", "theta", "noise", "contexts")
 _CONTEXT_KEYS = ("name", "probability", "arms", "arm_names")
@@ -80,31 +79,29 @@ class Instance:
 
     def to_toml(self) -> str:
         """The instance as TOML; reading it gives the same numbers back to the last bit."""
-        lines = [f"name = {_toml(self.name)}", f"theta = {_toml(self.theta.tolist())}", f"noise = {_toml(self.noise)}"]
+        lines = [f"name = {toml_literal(self.name)}", f"theta = {toml_literal(self.theta.tolist())}", f"noise = {toml_literal(self.noise)}"]
         for m, (name, probability) in enumerate(zip(self.sets.context_names, self.probabilities.tolist(), strict=True)):
             lines += ["", "[[contexts]]"]
             if self.sets.context_names != default_names(self.sets.contexts):
-                lines += [f"name = {_toml(name)}"]
-            lines += [f"probability = {_toml(probability)}", "arms = ["]
-            lines += [f"    {_toml(arm)}," for arm in self.sets.arms(m).tolist()] + ["]"]
+                lines += [f"name = {toml_literal(name)}"]
+            lines += [f"probability = {toml_literal(probability)}", "arms = ["]
+            lines += [f"    {toml_literal(arm)}," for arm in self.sets.arms(m).tolist()] + ["]"]
             if self.sets.arm_names[m] != default_names(len(self.sets.arms(m))):
-                lines += [f"arm_names = {_toml(list(self.sets.arm_names[m]))}"]
+                lines += [f"arm_names = {toml_literal(list(self.sets.arm_names[m]))}"]
         return "\n".join(lines) + "\n"
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Instance":
         """Read an instance from a TOML file."""
         try:
-            with open(path, "rb") as file:
-                document = tomllib.load(file)
-        except OSError as error:
-            raise BadFile(f"{path}: {error.strerror or error}") from None
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise BadFile(f"{path}: not valid TOML: {error}") from None
-        try:
-            return _from_document(document, default_name=Path(path).stem)
+            return _from_document(read_toml(Path(path))[0], default_name=Path(path).stem)
         except (InvalidInput, UnknownName) as error:
             raise BadFile(f"{path}: {error}") from None
+
+    @classmethod
+    def from_toml(cls, text: str) -> "Instance":
+        """The instance that a TOML text describes."""
+        return _from_document(tomllib.loads(text), default_name="")
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -174,10 +171,3 @@ def _check_keys(table: Mapping[str, Any], known: tuple[str, ...], *, required: t
     for key in required:
         if key not in table:
             raise InvalidInput(where + key, "this key", NOTHING)
-
-
-def _toml(value: str | float | list[Any]) -> str:
-    """A TOML literal. A JSON string is one too, but for the DEL character; repr gives every float back."""
-    if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    return f"[{', '.join(map(_toml, value))}]" if isinstance(value, list) else repr(value)

@@ -1,14 +1,14 @@
 """A progress bar for people who wait: rounds played, rounds a second, time left. Nothing where nobody looks."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
-Tick = Callable[[int], None]
+from thrifty.simulation import Tick
 
 
 @contextmanager
-def rounds_bar(total: int, description: str, *, show: bool | None = None) -> Iterator[Tick]:
+def rounds_bar(total: int, description: str, *, done: int = 0, show: bool | None = None) -> Iterator[Tick]:
     """Show a bar on standard error while the body calls the tick it is given with rounds just played; by default only on a terminal."""
     if not (sys.stderr is not None and sys.stderr.isatty() if show is None else show):
         yield lambda rounds: None
@@ -23,5 +23,5 @@ def rounds_bar(total: int, description: str, *, show: bool | None = None) -> Ite
 
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), Speed(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        bar = progress.add_task(description, total=total)
+        bar = progress.add_task(description, total=total, completed=done)
         yield lambda rounds: progress.advance(bar, rounds)

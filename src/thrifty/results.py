@@ -7,8 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from thrifty.answers import Batch
 from thrifty.arrays import Floats, Ints
-from thrifty.instances import Instance
+from thrifty.catalog import Problem
+from thrifty.questions import Question
+from thrifty.simulation import name_of
 
 
 @dataclass(frozen=True)
@@ -19,15 +22,17 @@ class Result:
     ----------
     policy : its spec, `oam:epsilon=0.01`
     labels : (L,) why arms were played
+    instance : what was played; an ensemble is another instance in each replication
     times : (c,) checkpoints, the last is the horizon
     regret : (R, c, L) pseudo-regret up to each checkpoint, by label
     rounds : (R, c, L) rounds up to each checkpoint, by label
     solves, unsolved : (R,) how often the policy solved the allocation program, and how often without reaching its tolerance
     seconds : time it took, compilation excluded; work of several threads divided by their number
-    constant : C of the instance, if it applies: for Gaussian rewards
+    constant : C of the instance, if it applies: for Gaussian rewards, not for ensembles
+    chunks : where its Parquet files are, seen from the folder of the study; None if it is not kept
     """
 
-    instance: Instance
+    instance: Problem
     policy: str
     labels: tuple[str, ...]
     seed: int
@@ -39,6 +44,26 @@ class Result:
     unsolved: Ints
     seconds: float
     constant: float | None
+    chunks: str | None = None
+
+    @classmethod
+    def of(cls, question: Question, batch: Batch, constant: float | None, chunks: str | None = None) -> "Result":
+        """The answer to a question."""
+        return cls(
+            instance=question.problem,
+            policy=name_of(question.policy),
+            labels=question.labels,
+            seed=question.seed,
+            rewards=question.rewards,
+            times=question.times,
+            regret=batch.regret,
+            rounds=batch.rounds,
+            solves=batch.solves,
+            unsolved=batch.unsolved,
+            seconds=batch.seconds,
+            constant=constant,
+            chunks=chunks,
+        )
 
     @property
     def horizon(self) -> int:
@@ -105,6 +130,7 @@ class Result:
             "median": self.median,
             "p95": self.p95,
             "max": self.max,
+            "constant": self.constant,
             "ratio": self.ratio,
             "checkpoints": {str(t): float(mean) for t, mean in zip(self.times.tolist(), means, strict=True)},
             "labels": {label: {"rounds": float(rounds[l]), "regret": float(regret[l])} for l, label in enumerate(self.labels)},
@@ -112,4 +138,4 @@ class Result:
             "unsolved": float(self.unsolved.mean()),
             "seconds": self.seconds,
             "rounds_per_second": self.rounds_per_second,
-        }
+        } | ({"chunks": self.chunks} if self.chunks else {})

@@ -194,6 +194,7 @@ class PlainPolicy(Protocol):
 
 
 AnyPolicy = Policy | PlainPolicy
+Tick = Callable[[int], None]  # called now and then with the number of rounds played since the last call
 
 
 def name_of(policy: AnyPolicy) -> str:
@@ -216,7 +217,7 @@ def simulate(
     rewards: str = "gaussian",
     times: Ints | None = None,
     rounds: int | None = None,
-    tick: Callable[[int], None] | None = None,
+    tick: Tick | None = None,
 ) -> Replicate:
     """Let a policy play an instance.
 

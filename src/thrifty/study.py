@@ -1,34 +1,41 @@
-"""Instances x policies x replications, in threads; what `thrifty.run` and `thrifty run` do."""
+"""Instances x policies x replications: what `thrifty.run` and `thrifty run` do.
 
-import io
+A study that is kept in a folder can be stopped at any moment, and goes on where it was.
+"""
+
 import json
 import os
-import time
-from collections.abc import Iterable, Sequence
-from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
-from threading import Event
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from thrifty.arrays import Ints, finite_number
+from thrifty.answers import Batch, assemble, gaps
+from thrifty.arrays import finite_number
 from thrifty.bound import lower_bound
-from thrifty.catalog import instance as named_instance
+from thrifty.catalog import Ensemble, Problem
+from thrifty.catalog import problem as named_problem
 from thrifty.errors import InvalidInput
-from thrifty.figures import regret_figure
+from thrifty.executors import Cluster, Executor, Threads
 from thrifty.files import make_folder, write_whole
 from thrifty.instances import Instance
+from thrifty.policies import Policy
 from thrifty.policies import policy as named_policy
-from thrifty.progress import Tick, rounds_bar
+from thrifty.progress import rounds_bar
+from thrifty.questions import Question
+from thrifty.report.figures import regret_figure, save_figure
 from thrifty.results import Result
-from thrifty.simulation import AnyPolicy, Replicate, checkpoints, label_names, name_of, simulate, truth_of
+from thrifty.simulation import AnyPolicy, name_of, truth_of
+from thrifty.store import RESULTS, Store
+from thrifty.study_files import StudyFile, write_study
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-MOST_ROUNDS = 10**12  # of a run; more is taken for a mistake
+CHUNKS = "chunks"  # where a study's folder has its Parquet files
+MOST_ROUNDS = 10**12  # of a replication; more is taken for a mistake
 
 
 @dataclass(frozen=True)
@@ -37,12 +44,13 @@ class Study:
 
     results: tuple[Result, ...]
 
-    def __getitem__(self, key: tuple[str, str]) -> Result:
-        """The result of an instance and a policy, by their names."""
-        for result in self.results:
-            if (result.instance.name, result.policy) == key:
-                return result
-        raise KeyError(key)
+    def __getitem__(self, key: tuple[str, str] | tuple[str, str, float]) -> Result:
+        """The result of an instance and a policy, by their names; at a horizon, or else at the longest."""
+        named = [result for result in self.results if (result.instance.name, result.policy) == key[:2]]
+        found = [result for result in named if len(key) == 2 or result.horizon == key[2]]
+        if not found:
+            raise KeyError(key)
+        return max(found, key=lambda result: result.horizon)
 
     def summary(self) -> list[dict[str, Any]]:
         """One row a result: mean, standard error, median, 95th percentile, worst, and the ratio to C log n."""
@@ -57,128 +65,158 @@ class Study:
         """Mean regret over time with standard errors, one panel an instance; `.savefig("regret.png")` writes it."""
         return regret_figure(self.results)
 
-    def write(self, folder: str | os.PathLike[str]) -> None:
+    def write(self, folder: str | os.PathLike[str], *, figure: bool = True) -> None:
         """Write results.json, regret.svg and regret.png into a folder, which is made if need be."""
         path = Path(folder)
         make_folder(path)
-        write_whole(path / "results.json", json.dumps(self.to_json(), indent=2) + "\n")
-        figure = self.plot()
-        for kind in ("svg", "png"):
-            image = io.BytesIO()
-            figure.savefig(image, format=kind, dpi=150)
-            write_whole(path / f"regret.{kind}", image.getvalue())
-
-
-class _Stopped(Exception):
-    """Raised inside workers once the run is given up."""
+        write_whole(path / RESULTS, json.dumps(self.to_json(), indent=2) + "\n")
+        if figure:
+            save_figure(self.plot(), path / "regret")
 
 
 def run(
-    instances: Instance | str | Iterable[Instance | str],
+    instances: Problem | str | Iterable[Problem | str],
     policies: AnyPolicy | str | Iterable[AnyPolicy | str],
     *,
-    horizon: float,
+    horizon: float | Sequence[float],
     replications: float = 100,
     seed: int = 0,
     rewards: str = "gaussian",
     threads: int | None = None,
+    cluster: str | None = None,
+    out: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
 ) -> Study:
     """Let policies play instances, again and again, and measure their regret.
 
     Parameters
     ----------
-    instances : one or several, also by name or file
+    instances : one or several, also by name or file; `random-theta:seed=each` is another instance in each replication
     policies : one or several, also by spec such as "oam:epsilon=0.01"; or objects of your own with start, choose and learn (examples/plain_policy.py)
-    horizon : rounds of each replication
+    horizon : rounds of each replication; of several horizons, each is played on its own, as policies may plan for it
     replications : how many; the luck of each depends on seed and its number alone, so that policies are compared on the same luck
     rewards : `gaussian`, or `bernoulli` where all means lie between 0 and 1
     threads : as many as there are cores by default; results do not depend on it
+    cluster : the address of a Dask scheduler, tcp://host:port, to work there instead
+    out : a folder to keep results in; what is there already is not computed again
     progress : whether to show a bar; by default where standard error is a terminal
     """
-    problems = [named_instance(item) if isinstance(item, str | os.PathLike) else item for item in _listed(instances)]
-    players = [named_policy(item) if isinstance(item, str) else item for item in _listed(policies)]
-    n, repeats = _whole(horizon, "horizon", MOST_ROUNDS), _whole(replications, "replications", 10**7)
-    start = _whole(seed, "seed", 2**63, least=0)
-    workers = _cores() if threads is None else _whole(threads, "threads", 1024)
-    for problem in problems:
-        if not isinstance(problem, Instance):
-            raise InvalidInput("instances", "thrifty.Instance, or the name of one", problem)
-        truth_of(problem, rewards)
-    _distinct([problem.name for problem in problems], "instances")
-    _distinct([name_of(player) for player in players], "policies")
-    pairs = [(problem, player) for problem in problems for player in players]
-    times = checkpoints(n)
-    for problem, player in pairs:  # mistakes show, and everything compiles, before the work begins
-        simulate(problem, player, horizon=n, rewards=rewards, times=times, rounds=1)
-    constants = {problem: lower_bound(problem).constant if rewards == "gaussian" else None for problem in problems}
-    with rounds_bar(len(pairs) * repeats * n, "playing", show=progress) as tick:
-        done = _play_all(pairs, n, repeats, start, rewards, times, workers, tick)
-    return Study(
-        tuple(
-            _result(problem, player, start, rewards, times, replicates, seconds / workers, constants[problem])
-            for (problem, player), (replicates, seconds) in zip(pairs, done, strict=True)
-        )
-    )
+    asked = ask(instances, policies, horizon=horizon, replications=replications, seed=seed, rewards=rewards)
+    workers = None if threads is None else _whole(threads, "threads", 1024)
+    return run_together([(asked, None if out is None else Path(out))], threads=workers, cluster=cluster, progress=progress)[0]
 
 
-def _play_all(
-    pairs: Sequence[tuple[Instance, AnyPolicy]], horizon: int, replications: int, seed: int, rewards: str, times: Ints, workers: int, tick: Tick
-) -> list[tuple[list[Replicate], float]]:
-    """All replicates of all pairs in a pool of threads: for each pair its replicates and the seconds they took."""
-    stop = Event()
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What a study is asked, checked."""
 
-    def check(rounds: int) -> None:
-        if stop.is_set():
-            raise _Stopped
-        tick(rounds)
+    problems: tuple[Problem, ...]
+    policies: tuple[AnyPolicy, ...]
+    horizons: tuple[int, ...]
+    replications: int
+    seed: int
+    rewards: str
 
-    def work(problem: Instance, player: AnyPolicy, replicate: int) -> tuple[Replicate, float]:
-        begun = time.perf_counter()
-        played = simulate(problem, player, horizon=horizon, seed=seed, replicate=replicate, rewards=rewards, times=times, tick=check)
-        return played, time.perf_counter() - begun
+    def questions(self) -> list[Question]:
+        """Every policy on every problem, at every horizon."""
+        return [Question(*one, self.seed, self.rewards) for one in product(self.problems, self.policies, self.horizons)]
 
-    with ThreadPoolExecutor(workers) as pool:
-        futures: list[list[Future[tuple[Replicate, float]]]] = []
-        try:
-            futures += [[pool.submit(work, problem, player, r) for r in range(replications)] for problem, player in pairs]
-            wait([future for group in futures for future in group], return_when=FIRST_EXCEPTION)
-            played = [[future.result() for future in group] for group in futures]
-        except BaseException:
-            stop.set()
-            pool.shutdown(cancel_futures=True)
-            raise
-    return [([replicate for replicate, _ in group], sum(seconds for _, seconds in group)) for group in played]
+    def write(self, folder: Path) -> None:
+        """Write a study file that asks the same; policies of your own cannot be written down."""
+        if all(isinstance(policy, Policy) for policy in self.policies):
+            horizon = self.horizons if len(self.horizons) > 1 else self.horizons[0]
+            specs = tuple(name_of(policy) for policy in self.policies)
+            write_study(folder, self.problems, StudyFile((), specs, horizon, self.replications, self.seed, self.rewards))
 
 
-def _result(
-    problem: Instance, player: AnyPolicy, seed: int, rewards: str, times: Ints, replicates: Sequence[Replicate], seconds: float, constant: float | None
-) -> Result:
-    return Result(
-        instance=problem,
-        policy=name_of(player),
-        labels=label_names(player),
-        seed=seed,
+def ask(instances: Any, policies: Any, *, horizon: Any, replications: float = 100, seed: int = 0, rewards: str = "gaussian") -> Asked:
+    """Check what `run` is asked; see there."""
+    asked = Asked(
+        problems=tuple(named_problem(item) if isinstance(item, str | os.PathLike) else item for item in _listed(instances)),
+        policies=tuple(named_policy(item) if isinstance(item, str) else item for item in _listed(policies)),
+        horizons=tuple(_whole(n, "horizon", MOST_ROUNDS) for n in _listed(horizon)),
+        replications=_whole(replications, "replications", 10**7),
+        seed=_whole(seed, "seed", 2**63, least=0),
         rewards=rewards,
-        times=times,
-        regret=np.array([replicate.regret for replicate in replicates]),
-        rounds=np.array([replicate.rounds for replicate in replicates]),
-        solves=np.array([replicate.solves for replicate in replicates]),
-        unsolved=np.array([replicate.unsolved for replicate in replicates]),
-        seconds=seconds,
-        constant=constant,
     )
+    for item in asked.problems:
+        if not isinstance(item, Instance | Ensemble):
+            raise InvalidInput("instances", "thrifty.Instance, or the name of one", item)
+        truth_of(item.instance(seed, 0) if isinstance(item, Ensemble) else item, rewards)
+    _distinct([item.name for item in asked.problems], "instances")
+    _distinct([name_of(policy) for policy in asked.policies], "policies")
+    _distinct([str(n) for n in asked.horizons], "horizon")
+    return asked
+
+
+def run_together(
+    studies: Sequence[tuple[Asked, Path | None]],
+    *,
+    threads: int | None = None,
+    cluster: str | None = None,
+    progress: bool | None = None,
+    figures: bool = True,
+) -> list[Study]:
+    """Run studies as one pile of work, each kept in its folder if it has one."""
+    pieces = []
+    for asked, folder in studies:
+        if folder is not None:
+            make_folder(folder)
+            asked.write(folder)
+        store = None if folder is None else Store(folder / CHUNKS)
+        pieces += [_Piece(question, asked.replications, store) for question in asked.questions()]
+    with closing(Cluster(cluster) if cluster is not None else Threads(threads)) as executor:
+        _answer(pieces, executor, progress)
+    done = iter(_results(pieces))
+    found = [Study(tuple(next(done) for _ in asked.questions())) for asked, _ in studies]
+    for study, (_, folder) in zip(found, studies, strict=True):
+        if folder is not None:
+            study.write(folder, figure=figures)
+    return found
+
+
+class _Piece:
+    """A question, how often to answer it, where answers are kept, and those that there are."""
+
+    def __init__(self, question: Question, replications: int, store: Store | None) -> None:
+        self.question, self.replications, self.store = question, replications, store
+        self.batches: list[Batch] = [] if store is None else store.read(question)
+        self.chunks = [chunk for gap in gaps(self.batches, replications) for chunk in question.chunks(gap)]
+
+    def take(self, batch: Batch) -> None:
+        if self.store is not None:
+            self.store.write(self.question, batch)
+        self.batches.append(batch)
+
+
+def _answer(pieces: Sequence[_Piece], executor: Executor, progress: bool | None) -> None:
+    """Have what is missing computed, and keep it."""
+    for piece in pieces:
+        if piece.chunks:  # mistakes show, and everything compiles, before the work begins
+            piece.question.try_out(compiled=executor.local)
+    owners = {chunk: piece for piece in pieces for chunk in piece.chunks}
+    total = sum(piece.replications * piece.question.horizon for piece in pieces)
+    missing = sum(chunk.rounds for chunk in owners)
+    with rounds_bar(total, "playing", done=total - missing, show=progress) as tick, closing(executor.answers(list(owners), tick)) as arriving:
+        for chunk, batch in arriving:
+            owners[chunk].take(batch)
+
+
+def _results(pieces: Sequence[_Piece]) -> Iterator[Result]:
+    """The results, once everything is answered."""
+    constants: dict[Problem, float | None] = {}
+    for piece in pieces:
+        question, problem = piece.question, piece.question.problem
+        if problem not in constants:
+            constants[problem] = lower_bound(problem).constant if question.rewards == "gaussian" and isinstance(problem, Instance) else None
+        chunks = None if piece.store is None else f"{CHUNKS}/{piece.store.home(question).name}"
+        yield Result.of(question, assemble(piece.batches, piece.replications), constants[problem], chunks)
 
 
 def _distinct(names: Sequence[str], where: str) -> None:
     for i, name in enumerate(names):
         if name in names[:i]:
-            raise InvalidInput(f"{where}[{i}]", "a name not used before", name)
-
-
-def _cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+            raise InvalidInput(f"{where}[{i}]", "a name not used before" if where != "horizon" else "each horizon once", name)
 
 
 def _listed(items: Any) -> list[Any]:

@@ -1,0 +1,1 @@
+"""Results as figures, tables and a page: reads results, never simulates."""

@@ -1,0 +1,236 @@
+"""Figures of results. Matplotlib is imported by the first one.
+
+A policy has the same colour everywhere, its variants the same colour in other dashes; means are shaded by their standard error.
+"""
+
+import io
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from thrifty.files import write_whole
+from thrifty.results import Result
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
+
+# Okabe and Ito's colours, told apart by almost everybody, and three dark ones; black is kept for the bound
+COLOURS = {
+    "oam": "#0072B2",
+    "linucb": "#D55E00",
+    "lints": "#009E73",
+    "ossb": "#CC79A7",
+    "egreedy": "#E69F00",
+    "endoa": "#56B4E9",
+    "greedy": "#999999",
+    "del": "#8C6D31",
+}
+OTHER_COLOURS = ("#7F3C8D", "#3F3F3F", "#A5AA99", "#5F0F40")
+DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.4)), (0, (6, 2, 1, 2)))
+LABEL_COLOURS = ("#999999", "#56B4E9", "#E69F00", "#0072B2", "#CC79A7", "#009E73", "#D55E00", "#F0E442")
+
+APART = 8  # from this ratio of final regrets on, a plain axis would show nothing but the worst policy
+INK = "#010203"  # of text and axes: a black that a page can tell from the bound's, to follow light and dark
+
+
+def regret_figure(results: Sequence[Result]) -> "Figure":
+    """Mean regret over time, one panel an instance, and C log n where it applies; of several horizons the longest, with dots where shorter ones end."""
+    figure = _panels(results, _draw_regret)
+    _legend(figure)
+    return figure
+
+
+def ratio_figure(results: Sequence[Result]) -> "Figure":
+    """R(n) / log n at each horizon n, against the constant C of the lower bound: one panel an instance."""
+    figure = _panels(results, _draw_ratio)
+    _legend(figure)
+    return figure
+
+
+def labels_figure(results: Sequence[Result]) -> "Figure":
+    """Mean regret over time, split by why arms were played: one panel for each result."""
+    figure = _panels([result for result in results if len(result.labels) > 1], _draw_labels, title=lambda result: f"{result.policy} on {result.instance.name}")
+    _legend(figure)
+    return figure
+
+
+def tail_figure(results: Sequence[Result]) -> "Figure":
+    """The median, the mean, the 95th percentile and the worst run of each policy: one panel an instance."""
+    figure = _panels(longest(results), _draw_tail)
+    _legend(figure)
+    return figure
+
+
+def sensitivity_figure(results: Sequence[Result]) -> "Figure":
+    """Mean regret of the variants of a policy with its standard error: one panel an instance."""
+    return _panels(longest(results), _draw_sensitivity)
+
+
+def save_figure(figure: "Figure", stem: Path, kinds: Sequence[str] = ("svg", "png")) -> None:
+    """Write a figure as stem.svg and stem.png, on white."""
+    for kind in kinds:
+        write_whole(stem.with_name(f"{stem.name}.{kind}"), svg(figure, stem.name, on="white").replace(INK, "#000000") if kind == "svg" else _png(figure))
+
+
+def _png(figure: "Figure") -> bytes:
+    image = io.BytesIO()
+    figure.savefig(image, format="png", dpi=150)
+    return image.getvalue()
+
+
+def svg(figure: "Figure", name: str, *, on: str = "none") -> str:
+    """A figure as SVG, the same text whenever it is drawn; text and axes are in INK, on a colour or on nothing."""
+    from matplotlib import rc_context
+
+    image = io.BytesIO()
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": name}):
+        figure.savefig(image, format="svg", facecolor=on, metadata={"Date": None})
+    return image.getvalue().decode()
+
+
+def style_of(spec: str, specs: Sequence[str]) -> dict[str, Any]:
+    """Colour and dashes of a policy among others."""
+    names = list(dict.fromkeys(other.partition(":")[0] for other in specs))
+    unknown = [name for name in names if name not in COLOURS]
+    name = spec.partition(":")[0]
+    variants = sorted({other for other in specs if other.partition(":")[0] == name}, key=lambda other: (other != name, specs.index(other)))
+    colour = COLOURS[name] if name in COLOURS else OTHER_COLOURS[unknown.index(name) % len(OTHER_COLOURS)]
+    return {"color": colour, "linestyle": DASHES[variants.index(spec) % len(DASHES)]}
+
+
+def longest(results: Sequence[Result]) -> list[Result]:
+    """Of each policy on each instance the result with the longest horizon."""
+    longest: dict[tuple[str, str], Result] = {}
+    for result in results:
+        key = (result.instance.name, result.policy)
+        if key not in longest or longest[key].horizon < result.horizon:
+            longest[key] = result
+    return list(longest.values())
+
+
+Draw = Callable[["Axes", Sequence[Result], Sequence[str]], None]
+
+
+def _panels(results: Sequence[Result], draw: Draw, *, title: Callable[[Result], str] = lambda result: result.instance.name) -> "Figure":
+    """A figure with a panel for each title, drawn with its results."""
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    titles = list(dict.fromkeys(map(title, results)))
+    policies = list(dict.fromkeys(result.policy for result in results))
+    across = min(len(titles), 3 if len(titles) != 4 else 2)
+    down = -(-len(titles) // across)
+    with rc_context(dict.fromkeys(("text.color", "axes.edgecolor", "axes.labelcolor", "axes.titlecolor", "xtick.color", "ytick.color"), INK)):
+        figure = Figure(figsize=(4.6 * across + 0.4, 3.3 * down + 0.7), layout="constrained")
+        for panel, name in enumerate(titles):
+            axes = figure.add_subplot(down, across, panel + 1)
+            axes.set_title(name, fontsize="medium")
+            axes.set_facecolor("none")
+            axes.spines[["top", "right"]].set_visible(False)
+            draw(axes, [result for result in results if title(result) == name], policies)
+    return figure
+
+
+def _legend(figure: "Figure") -> None:
+    """One legend for all panels, below them."""
+    entries = {label: handle for axes in figure.axes for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
+    across = max(2, round(figure.get_figwidth() / 1.9))
+    figure.legend(
+        list(entries.values()), list(entries), loc="outside lower center", ncols=min(len(entries), across), frameon=False, fontsize="small", labelcolor=INK
+    )
+
+
+def _draw_regret(axes: "Axes", results: Sequence[Result], policies: Sequence[str]) -> None:
+    """The policies on one instance."""
+    shown = longest(results)
+    times, curves = shown[0].times, []
+    for result in shown:
+        style = style_of(result.policy, policies)
+        curves.append(result.curves.mean(axis=0))
+        axes.plot(times, curves[-1], label=result.policy, **style)
+        if result.replications > 1:
+            error = result.curves.std(axis=0, ddof=1) / np.sqrt(result.replications)
+            axes.fill_between(times, curves[-1] - error, curves[-1] + error, color=style["color"], alpha=0.25, linewidth=0)
+    for result in results:
+        if result.horizon < shown[0].horizon:
+            axes.errorbar(result.horizon, result.mean, result.se, color=style_of(result.policy, policies)["color"], marker="o", markersize=3, linewidth=1)
+    if shown[0].constant:
+        curves.append(shown[0].constant * np.log(times))
+        axes.plot(times, curves[-1], color="black", linestyle="--", linewidth=1, label="C log n")
+    first = max(1, shown[0].horizon // 10**4)
+    axes.set(xscale="log", xlabel="round", ylabel="regret", xlim=(first, max(2, shown[0].horizon)), ylim=(0, None))
+    ends = [curve[-1] for curve in curves]
+    if max(ends) > APART * min(ends) > 0:
+        visible = np.array(curves)[:, times >= first]
+        axes.set(yscale="log", ylim=(0.8 * visible[visible > 0].min(), None))
+        _plain_ticks(axes.yaxis)
+
+
+def _plain_ticks(axis: "Axis") -> None:
+    """Numbers instead of powers on a logarithmic axis: 1, 2, 5, 10 on a short one."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    low, high = axis.get_view_interval()
+    axis.set_major_locator(LogLocator(subs=(1.0,) if high > 200 * low else (1.0, 3.0) if high > 20 * low else (1.0, 2.0, 5.0)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def _draw_ratio(axes: "Axes", results: Sequence[Result], policies: Sequence[str]) -> None:
+    for policy in policies:
+        own = sorted((result for result in results if result.policy == policy), key=lambda result: result.horizon)
+        logs = np.log([result.horizon for result in own])
+        errors = np.array([result.se for result in own]) / logs
+        axes.errorbar(
+            [result.horizon for result in own],
+            np.array([result.mean for result in own]) / logs,
+            errors,
+            label=policy,
+            marker="o",
+            markersize=4,
+            capsize=2,
+            **style_of(policy, policies),
+        )
+    if results[0].constant:
+        axes.axhline(results[0].constant, color="black", linestyle="--", linewidth=1, label="C")
+    axes.set(xscale="log", xlabel="n", ylabel="R(n) / log n", ylim=(0, None))
+
+
+def _draw_labels(axes: "Axes", results: Sequence[Result], policies: Sequence[str]) -> None:
+    [result] = longest(results)
+    parts = result.regret.mean(axis=0)
+    axes.stackplot(result.times, parts.T, labels=result.labels, colors=LABEL_COLOURS[: len(result.labels)], linewidth=0)
+    first = max(1, result.horizon // 10**5)
+    axes.set(xscale="log", xlabel="round", ylabel="regret", xlim=(first, max(2, result.horizon)), ylim=(0, None))
+
+
+def _draw_tail(axes: "Axes", results: Sequence[Result], policies: Sequence[str]) -> None:
+    for row, result in enumerate(reversed(results)):
+        colour = style_of(result.policy, policies)["color"]
+        marks = (("|", "median", result.median), ("o", "mean", result.mean), ("D", "95th percentile", result.p95), ("x", "worst run", result.max))
+        axes.hlines(row, result.median, result.max, color=colour, linewidth=1)
+        for marker, label, value in marks:
+            axes.plot(value, row, marker=marker, color=colour, linestyle="", markersize=5)
+            if row == 0:
+                axes.plot([], [], marker=marker, color="#888888", linestyle="", markersize=5, label=label)
+    axes.set_yticks(range(len(results)), [result.policy for result in reversed(results)], fontsize="small")
+    axes.set(xscale="log", xlabel="regret", ylim=(-0.6, len(results) - 0.4))
+    _plain_ticks(axes.xaxis)
+    axes.grid(axis="x", color="#88888855", linewidth=0.5)
+
+
+def _draw_sensitivity(axes: "Axes", results: Sequence[Result], policies: Sequence[str]) -> None:
+    for row, result in enumerate(reversed(results)):
+        axes.errorbar(result.mean, row, xerr=2 * result.se, color=style_of(result.policy, policies)["color"], marker="o", markersize=4, capsize=2)
+    axes.set_yticks(range(len(results)), [result.policy for result in reversed(results)], fontsize="small")
+    wide = max(result.mean for result in results) > APART * min(result.mean for result in results)
+    axes.set(xlabel="regret, two standard errors", ylim=(-0.6, len(results) - 0.4), xscale="log" if wide else "linear")
+    if wide:
+        _plain_ticks(axes.xaxis)
+    else:
+        axes.set_xlim(0, None)
+    axes.grid(axis="x", color="#88888855", linewidth=0.5)

@@ -1,0 +1,55 @@
+"""A page as Markdown, for a folder of documentation, with its figures beside it."""
+
+from pathlib import Path
+
+from thrifty.files import write_whole
+from thrifty.report.html import MARKS, table_row
+from thrifty.report.pages import Page, Section, save_figures
+from thrifty.results import Result
+
+FIGURES = "figures"
+
+
+def markdown(page: Page) -> str:
+    """The page as Markdown; figures are in the folder FIGURES beside it."""
+    blocks = [f"# {page.title}", page.lead]
+    if page.verdicts:
+        blocks.append("## What becomes of the claims")
+        rows = [f"| [{v.claim.statement}](#{_anchor(v.claim.experiments[0], page)}) | {v.claim.where} | {MARKS[v.status]} {v.words} |" for v in page.verdicts]
+        blocks.append("\n".join(["| claim | where | verdict |", "|---|---|---|", *rows]))
+    for section in page.sections:
+        blocks += _section(section)
+    return "\n\n".join(blocks) + "\n"
+
+
+def write_markdown(page: Page, path: Path) -> None:
+    """Write the page, and its figures beside it."""
+    save_figures(page, path.parent / FIGURES, ("svg",))
+    write_whole(path, markdown(page))
+
+
+def _section(section: Section) -> list[str]:
+    blocks = [f"## {section.title}", *([f"*{section.where}.* {section.text}"] if section.where else [section.text] if section.text else [])]
+    for picture in section.pictures:
+        blocks += [f"![{section.title}]({FIGURES}/{picture.name}.svg)", picture.caption]
+    for verdict in section.verdicts:
+        cases = [f"- {'✓' if finding.holds else '✗'} {case.when}: {finding.measured}" for case, finding in verdict.pairs()]
+        blocks += [f"**{verdict.claim.statement}** {MARKS[verdict.status]} {verdict.words}.", "\n".join(cases)]
+        blocks += [verdict.claim.remark] if verdict.claim.remark else []
+    if section.results:
+        blocks.append(_table(section.results))
+    if section.rerun:
+        blocks.append(f"Again: `{section.rerun}`")
+    return blocks
+
+
+def _table(results: tuple[Result, ...]) -> str:
+    rows = [table_row(result) for result in results]
+    head = [f"| {' | '.join(rows[0])} |", f"|{'|'.join('---' if i < 2 else '---:' for i in range(len(rows[0])))}|"]
+    return "\n".join([*head, *(f"| {' | '.join(row.values())} |" for row in rows)])
+
+
+def _anchor(name: str, page: Page) -> str:
+    """The link to a section, as Markdown readers make it from the title."""
+    title = next((section.title for section in page.sections if section.name == name), "")
+    return "".join(character for character in title.lower().replace(" ", "-") if character.isalnum() or character == "-")

@@ -1,0 +1,197 @@
+"""Answers on disk: a folder for each question, a Parquet file for each chunk, readable with any tool that reads Parquet.
+
+A file carries the identity of its question and a digest of its numbers. What does not match is named and set aside, never trusted, never deleted.
+"""
+
+import hashlib
+import io
+import json
+import re
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from thrifty.answers import Batch, assemble, gaps
+from thrifty.arrays import Ints
+from thrifty.catalog import Ensemble
+from thrifty.errors import BadFile, SetAside
+from thrifty.files import make_folder, write_whole
+from thrifty.instances import Instance
+from thrifty.questions import Question
+from thrifty.results import Result
+from thrifty.simulation import checkpoints
+
+if TYPE_CHECKING:
+    import pyarrow
+
+FORMAT = 1
+RESULTS = "results.json"  # what a study writes when it has ended
+
+
+class Store:
+    """The answers in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def home(self, question: Question) -> Path:
+        """The folder of a question's answers: its name is for people, the hash at its end is what counts."""
+        words = (question.problem.name, str(question.identity["policy"]), f"n{question.horizon}", question.key)
+        return self.folder / "_".join(re.sub(r"[^A-Za-z0-9.=-]+", "-", word)[:40] for word in words)
+
+    def write(self, question: Question, batch: Batch) -> None:
+        """Keep an answer, whole or not at all."""
+        home = self.home(question)
+        make_folder(home)
+        write_whole(home / _name(batch), _to_parquet(question.identity, batch))
+
+    def read(self, question: Question) -> list[Batch]:
+        """All answers to a question that can be trusted."""
+        return read_home(self.home(question), question.identity)[1]
+
+
+def read_home(home: Path, expected: dict[str, Any] | None = None) -> tuple[dict[str, Any], list[Batch]]:
+    """The identity of the question that a folder answers, and the answers; what cannot be trusted is set aside."""
+    identity, batches = expected, []
+    for path in sorted(home.glob("*.parquet")):
+        try:
+            found, batch = _from_parquet(path)
+            if identity is not None and found != identity:
+                raise _Untrusted("it answers another question")
+        except _Untrusted as error:
+            _set_aside(path, str(error))
+        else:
+            identity = found
+            batches.append(batch)
+    return identity or {}, batches
+
+
+class _Untrusted(Exception):
+    """Why a file is not what its name says."""
+
+
+def _name(batch: Batch) -> str:
+    return f"{batch.first:06}-{batch.stop:06}.parquet"
+
+
+def _set_aside(path: Path, why: str) -> None:
+    aside = next(place for i in range(1000) if not (place := path.with_name(f"{path.name}.aside{i or ''}")).exists())
+    try:
+        path.rename(aside)
+    except OSError as error:
+        raise BadFile(f"{path}: {why}, and it cannot be set aside: {error.strerror or error}") from None
+    warnings.warn(f"{path}: {why}; set aside as {aside.name}", SetAside, stacklevel=4)
+
+
+def _to_parquet(identity: dict[str, Any], batch: Batch) -> bytes:
+    from pyarrow import parquet
+
+    head = {"format": FORMAT, "question": identity, "first": batch.first, "stop": batch.stop, "seconds": batch.seconds, "digest": _digest(identity, batch)}
+    file = io.BytesIO()
+    parquet.write_table(_table(identity, batch).replace_schema_metadata({b"thrifty": json.dumps(head).encode()}), file, compression="zstd")
+    return file.getvalue()
+
+
+def _from_parquet(path: Path) -> tuple[dict[str, Any], Batch]:
+    """The question and the answer in a file, if every number is as it was written."""
+    import pyarrow
+    from pyarrow import parquet
+
+    try:
+        table = parquet.read_table(path, partitioning=None)
+    except PermissionError as error:
+        raise BadFile(f"{path}: {error.strerror or error}") from None
+    except (OSError, ValueError, pyarrow.ArrowException) as error:
+        raise _Untrusted(f"not a readable Parquet file ({' '.join(str(error).split())[:80]})") from None
+    try:
+        head = json.loads(table.schema.metadata[b"thrifty"])
+        identity = head["question"]
+        batch = _batch(table, head, len(checkpoints(identity["horizon"])), len(identity["labels"]))
+        sound = head["format"] == FORMAT and head["digest"] == _digest(identity, batch) and path.name == _name(batch) and _table(identity, batch).equals(table)
+    except (TypeError, KeyError, ValueError, AttributeError, pyarrow.ArrowException):
+        raise _Untrusted("not a file of thrifty's results") from None
+    if not sound:
+        raise _Untrusted("its numbers are not those that were written")
+    return identity, batch
+
+
+def _table(identity: dict[str, Any], batch: Batch) -> "pyarrow.Table":
+    """One row for each replicate, checkpoint and label."""
+    import pyarrow
+
+    r, c, L = batch.regret.shape
+
+    def named(indices: Ints, names: list[str]) -> Any:
+        return pyarrow.DictionaryArray.from_arrays(indices.astype(np.int32), names)
+
+    return pyarrow.table(
+        {
+            "instance": named(np.zeros(r * c * L, dtype=np.int64), [identity["instance_name"]]),
+            "policy": named(np.zeros(r * c * L, dtype=np.int64), [identity["policy"]]),
+            "replicate": np.repeat(np.arange(batch.first, batch.stop), c * L),
+            "round": np.tile(np.repeat(checkpoints(identity["horizon"]), L), r),
+            "label": named(np.tile(np.arange(L), r * c), identity["labels"]),
+            "rounds": batch.rounds.ravel(),
+            "regret": batch.regret.ravel(),
+            "solves": np.repeat(batch.solves, c * L),
+            "unsolved": np.repeat(batch.unsolved, c * L),
+        }
+    )
+
+
+def _batch(table: "pyarrow.Table", head: dict[str, Any], c: int, L: int) -> Batch:
+    column = {name: table.column(name).to_numpy() for name in ("rounds", "regret", "solves", "unsolved")}
+    shape = (head["stop"] - head["first"], c, L)
+    return Batch(
+        first=head["first"],
+        regret=column["regret"].reshape(shape),
+        rounds=column["rounds"].reshape(shape),
+        solves=column["solves"][:: c * L],
+        unsolved=column["unsolved"][:: c * L],
+        seconds=float(head["seconds"]),
+    )
+
+
+def _digest(identity: dict[str, Any], batch: Batch) -> str:
+    """A hash of the question and of all numbers of its answer."""
+    digest = hashlib.sha256(json.dumps([identity, batch.first, batch.stop], sort_keys=True).encode())
+    for array in (batch.regret, batch.rounds, batch.solves, batch.unsolved):
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
+
+def read_results(folder: Path) -> tuple[Result, ...]:
+    """The results of a study that has been kept in a folder."""
+    path = folder / RESULTS
+    try:
+        entries = json.loads(path.read_text())
+        return tuple(_read_result(folder, entry) for entry in entries)
+    except FileNotFoundError:
+        raise BadFile(f"{path}: not there; is {folder} the folder of a study that has ended? `thrifty run --study FILE --out {folder}` goes on") from None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise BadFile(f"{path}: cannot be used: {error}") from None
+
+
+def _read_result(folder: Path, entry: dict[str, Any]) -> Result:
+    identity, batches = read_home(folder / entry["chunks"])
+    if gaps(batches, entry["replications"]):
+        raise BadFile(f"{folder / entry['chunks']}: replications are missing; run the study again")
+    batch = assemble(batches, entry["replications"])
+    drawn = identity["instance"] == identity["instance_name"]
+    return Result(
+        instance=Ensemble(identity["instance"]) if drawn else Instance.from_toml(identity["instance"]),
+        policy=identity["policy"],
+        labels=tuple(identity["labels"]),
+        seed=identity["seed"],
+        rewards=identity["rewards"],
+        times=checkpoints(identity["horizon"]),
+        regret=batch.regret,
+        rounds=batch.rounds,
+        solves=batch.solves,
+        unsolved=batch.unsolved,
+        seconds=entry["seconds"],
+        constant=entry["constant"],
+        chunks=entry["chunks"],
+    )

@@ -1,0 +1,232 @@
+"""Answers on disk: whole, verified, never trusted blindly, never lost."""
+
+import io
+import json
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import thrifty as th
+from tests.test_study import same
+from thrifty.answers import Batch, assemble, gaps
+from thrifty.errors import SetAside
+from thrifty.questions import Question, answer
+from thrifty.store import Store, read_results
+
+ASKED = {"horizon": 400, "replications": 6, "seed": 3}
+
+
+def batch(first, stop):
+    numbers = np.arange(first, stop)
+    return Batch(first, numbers.reshape(-1, 1, 1) * 1.0, numbers.reshape(-1, 1, 1), numbers, numbers, float(stop - first))
+
+
+def files_of(folder):
+    return sorted(folder.rglob("*.parquet"))
+
+
+@pytest.mark.parametrize(
+    ("ranges", "missing"),
+    [
+        ([], [range(10)]),
+        ([(0, 10)], []),
+        ([(0, 3), (5, 7)], [range(3, 5), range(7, 10)]),
+        ([(5, 20), (0, 2)], [range(2, 5)]),
+        ([(0, 4), (2, 6), (1, 3)], [range(6, 10)]),
+        ([(12, 20)], [range(10)]),
+    ],
+)
+def test_gaps(ranges, missing):
+    assert gaps([batch(*ends) for ends in ranges], 10) == missing
+
+
+def test_assembling_takes_each_replicate_once():
+    whole = assemble([batch(4, 9), batch(0, 5), batch(3, 4), batch(8, 12)], 10)
+    assert whole.solves.tolist() == list(range(10))
+    assert whole.regret.ravel().tolist() == list(range(10))
+    assert whole.seconds == pytest.approx(10)
+
+
+def test_what_is_written_is_read_back_bit_for_bit(tmp_path):
+    question = Question(th.instance("scenario-one"), th.OAM(), 500)
+    store = Store(tmp_path)
+    [chunk] = question.chunks(range(3))
+    played = answer(chunk)
+    store.write(question, played)
+    [found] = store.read(question)
+    for name in ("regret", "rounds", "solves", "unsolved"):
+        assert np.array_equal(getattr(found, name), getattr(played, name))
+    assert (found.first, found.stop, found.seconds) == (0, 3, played.seconds)
+
+
+def test_files_are_tables_for_anybody(tmp_path):
+    study = th.run("fixed-u0.1", "oam", out=tmp_path, **ASKED)
+    [path] = files_of(tmp_path)
+    table = pq.read_table(path).to_pydict()
+    assert set(table) == {"instance", "policy", "replicate", "round", "label", "rounds", "regret", "solves", "unsolved"}
+    final = [row for row, t in enumerate(table["round"]) if t == 400]
+    assert sum(table["regret"][row] for row in final) / 6 == pytest.approx(study.results[0].mean)
+    assert set(table["instance"]) == {"fixed-u0.1"}
+
+
+def test_nothing_is_computed_twice(tmp_path):
+    first = th.run(["fixed-u0.1", "bounded"], ["lints", "oam"], out=tmp_path, **ASKED)
+    before = {path: path.stat().st_mtime_ns for path in files_of(tmp_path)}
+    again = th.run(["fixed-u0.1", "bounded"], ["lints", "oam"], out=tmp_path, **ASKED)
+    assert same(first, again)
+    assert {path: path.stat().st_mtime_ns for path in files_of(tmp_path)} == before
+
+
+def test_more_replications_compute_only_the_new_ones(tmp_path):
+    th.run("fixed-u0.1", "lints", out=tmp_path, **ASKED)
+    more = th.run("fixed-u0.1", "lints", out=tmp_path, **ASKED | {"replications": 15})
+    assert [path.name for path in files_of(tmp_path)] == ["000000-000006.parquet", "000006-000015.parquet"]
+    assert same(more, th.run("fixed-u0.1", "lints", **ASKED | {"replications": 15}))
+    fewer = th.run("fixed-u0.1", "lints", out=tmp_path, **ASKED | {"replications": 9})
+    assert np.array_equal(fewer.results[0].regret, more.results[0].regret[:9])
+
+
+@pytest.mark.parametrize("change", [{"horizon": 401}, {"seed": 4}, {"rewards": "bernoulli"}])
+def test_another_question_is_another_file(tmp_path, change):
+    problem = th.Instance(th.instance("fixed-u0.1").sets, theta=[0.8, 0.2], name="mine")
+    th.run(problem, "lints", out=tmp_path, **ASKED)
+    th.run(problem, "lints", out=tmp_path, **ASKED | change)
+    assert len({path.parent for path in files_of(tmp_path)}) == 2
+
+
+def test_another_truth_under_the_same_name_is_another_file(tmp_path):
+    for theta in ([1, 0], [1, 0.01]):
+        th.run(th.Instance(th.instance("fixed-u0.1").sets, theta=theta, name="mine"), "lints", out=tmp_path, **ASKED)
+    assert len({path.parent for path in files_of(tmp_path)}) == 2
+
+
+def test_a_change_of_the_code_that_computes_is_another_key(tmp_path, monkeypatch):
+    question = Question(th.instance("fixed-u0.1"), th.LinTS(), 100)
+    others = {Question(th.instance("fixed-u0.1"), policy, 100).code for policy in (th.OAM(), th.LinUCB())}
+    assert question.code not in others  # each hashes its own file
+    monkeypatch.setattr("thrifty.questions.version", lambda package: "another")
+    assert Question(th.instance("fixed-u0.1"), th.LinTS(), 100).key != question.key
+
+
+def spoil_cut(path):
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+def spoil_empty(path):
+    path.write_bytes(b"")
+
+
+def spoil_foreign(path):
+    path.write_bytes(b"replicate,regret\n0,1.0\n")
+
+
+def spoil_numbers(path):
+    table = pq.read_table(path)
+    regret = table.column("regret").to_numpy().copy()
+    regret[-1] += 1e-9
+    pq.write_table(table.set_column(table.schema.get_field_index("regret"), "regret", [regret]).replace_schema_metadata(table.schema.metadata), path)
+
+
+def spoil_metadata(path):
+    pq.write_table(pq.read_table(path).replace_schema_metadata({}), path)
+
+
+def spoil_question(path):
+    table = pq.read_table(path)
+    head = json.loads(table.schema.metadata[b"thrifty"])
+    head["question"]["seed"] = 99
+    pq.write_table(table.replace_schema_metadata({b"thrifty": json.dumps(head)}), path)
+
+
+SPOILERS = [spoil_cut, spoil_empty, spoil_foreign, spoil_numbers, spoil_metadata, spoil_question]
+
+
+@pytest.mark.parametrize("spoil", SPOILERS)
+def test_a_file_that_cannot_be_trusted_is_named_set_aside_and_computed_again(tmp_path, spoil):
+    first = th.run("fixed-u0.1", "lints", out=tmp_path, **ASKED)
+    [path] = files_of(tmp_path)
+    spoil(path)
+    spoiled = path.read_bytes()
+    with pytest.warns(SetAside, match=path.name):
+        again = th.run("fixed-u0.1", "lints", out=tmp_path, **ASKED)
+    assert same(first, again)
+    [aside] = path.parent.glob("*.aside")
+    assert aside.read_bytes() == spoiled
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert same(first, th.run("fixed-u0.1", "lints", out=tmp_path, **ASKED))
+
+
+def test_a_bit_that_flips_anywhere_changes_no_number(tmp_path):
+    question = Question(th.instance("fixed-u0.1"), th.OAM(), 400)
+    store = Store(tmp_path)
+    [chunk] = question.chunks(range(4))
+    played = answer(chunk)
+    store.write(question, played)
+    [path] = files_of(tmp_path)
+    content, noticed = path.read_bytes(), 0
+    for position in range(0, len(content), 37):
+        path.write_bytes(content[:position] + bytes([content[position] ^ 4]) + content[position + 1 :])
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            found = store.read(question)
+        noticed += len(caught)
+        assert len(caught) + len(found) == 1
+        assert all(np.array_equal(batch.regret, played.regret) and np.array_equal(batch.rounds, played.rounds) for batch in found)
+    assert noticed > 100
+
+
+def test_a_file_in_the_wrong_place_is_not_taken_for_an_answer(tmp_path):
+    th.run("fixed-u0.1", ["lints", "greedy"], out=tmp_path, **ASKED)
+    one, other = files_of(tmp_path)
+    right = one.read_bytes()
+    one.write_bytes(other.read_bytes())
+    with pytest.warns(SetAside, match="it answers another question"):
+        th.run("fixed-u0.1", ["lints", "greedy"], out=tmp_path, **ASKED)
+    assert pq.read_table(one).equals(pq.read_table(io.BytesIO(right)))
+
+
+def test_kept_results_are_read_without_computing(tmp_path):
+    study = th.run(["fixed-u0.1", "random-theta:seed=each"], ["lints", "oam"], out=tmp_path, **ASKED | {"horizon": [100, 300]})
+    found = read_results(tmp_path)
+    assert same(study, th.Study(found))
+    for result, kept in zip(study.results, found, strict=True):
+        assert (result.instance, result.policy, result.horizon, result.constant) == (kept.instance, kept.policy, kept.horizon, kept.constant)
+
+
+def test_a_study_that_has_not_ended_has_no_report(tmp_path):
+    with pytest.raises(th.BadFile, match=r"is .* the folder of a study that has ended"):
+        read_results(tmp_path)
+
+
+FULL_DISK = """
+import resource, sys
+import thrifty as th
+resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
+from thrifty import cli
+sys.argv = ["thrifty", "run", "fixed-u0.1", "--policy", "lints", "--horizon", "300", "--replications", "20", "--out", sys.argv[1]]
+cli.main()
+"""
+
+
+def test_a_disk_that_takes_no_more_ends_in_one_line_and_leaves_no_broken_file(tmp_path):
+    done = subprocess.run([sys.executable, "-c", FULL_DISK, str(tmp_path)], check=False, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 2
+    [line] = done.stderr.splitlines()
+    assert line.startswith("thrifty: ")
+    assert line.endswith("cannot be written: File too large")
+    assert files_of(tmp_path) == []
+    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["study.toml"]  # small enough to fit
+
+
+def test_policies_of_ones_own_are_kept_by_their_parameters_and_their_code(tmp_path):
+    from tests.plain import FirstArm
+
+    for arm in (0, 1, 0):
+        th.run("fixed-u0.1", FirstArm(arm), out=tmp_path, horizon=50, replications=2)
+    assert len(files_of(tmp_path)) == 2
+    assert not (tmp_path / "study.toml").exists()
