@@ -3,7 +3,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test lint bench clean
+.PHONY: reproduce demo test lint bench clean
+
+reproduce: $(READY)  ## the paper's experiments and claims, in minutes: reproduction/index.html
+	$(BIN)/thrifty reproduce
 
 demo: $(READY)  ## the lower bound of every instance in the catalog
 	$(BIN)/thrifty bound --all

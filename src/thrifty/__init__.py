@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from thrifty.allocation import Allocation, Status, allocate
     from thrifty.bound import Bound, lower_bound
     from thrifty.catalog import instance
-    from thrifty.errors import BadFile, InvalidInput, ThriftyError, UnknownName
+    from thrifty.errors import BadFile, InvalidInput, SetAside, ThriftyError, UnknownName, Unreachable
     from thrifty.instances import Instance
     from thrifty.learner import Decision, Explanation, Learner
     from thrifty.policies import DEL, OAM, OSSB, EGreedy, EndOA, Greedy, LinTS, LinUCB, Policy, policy
@@ -37,10 +37,12 @@ _HOMES = {
     "OSSB": "thrifty.policies",
     "Policy": "thrifty.policies",
     "Result": "thrifty.results",
+    "SetAside": "thrifty.errors",
     "Status": "thrifty.allocation",
     "Study": "thrifty.study",
     "ThriftyError": "thrifty.errors",
     "UnknownName": "thrifty.errors",
+    "Unreachable": "thrifty.errors",
     "allocate": "thrifty.allocation",
     "instance": "thrifty.catalog",
     "lower_bound": "thrifty.bound",
@@ -70,10 +72,12 @@ __all__ = [
     "LinUCB",
     "Policy",
     "Result",
+    "SetAside",
     "Status",
     "Study",
     "ThriftyError",
     "UnknownName",
+    "Unreachable",
     "allocate",
     "instance",
     "lower_bound",

@@ -324,7 +324,7 @@ class Flattens:
 
 @dataclass(frozen=True)
 class Share:
-    """Almost all regret comes from rounds with a label."""
+    """At least a share of the regret comes from rounds with a label."""
 
     instance: str
     policy: str

@@ -231,6 +231,14 @@ CLAIMS = (
         "Alike means here: 95 % sure to differ by no more than a fifth of LinUCB's regret.",
     ),
     Claim(
+        "scenario-two-wasted",
+        "Section 5.2",
+        ("scenario-two",),
+        "There OAM falls back on LinUCB: most of its regret comes from wasted exploration.",
+        (Case("always", Share("scenario-two", OAM, "wasted", share=0.5)),),
+        "The allocation asks for pulls of an optimal arm whose set hardly ever comes; until they are made, rounds of the other set are wasted.",
+    ),
+    Claim(
         "bounded-oam",
         "Section 5.3",
         ("bounded",),

@@ -39,7 +39,7 @@ class Store:
     def home(self, question: Question) -> Path:
         """The folder of a question's answers: its name is for people, the hash at its end is what counts."""
         words = (question.problem.name, str(question.identity["policy"]), f"n{question.horizon}", question.key)
-        return self.folder / "_".join(re.sub(r"[^A-Za-z0-9.=-]+", "-", word)[:40] for word in words)
+        return self.folder / "_".join(re.sub(r"[^A-Za-z0-9.-]+", "-", word)[:40] for word in words)
 
     def write(self, question: Question, batch: Batch) -> None:
         """Keep an answer, whole or not at all."""
@@ -77,7 +77,8 @@ def _name(batch: Batch) -> str:
 
 
 def _set_aside(path: Path, why: str) -> None:
-    aside = next(place for i in range(1000) if not (place := path.with_name(f"{path.name}.aside{i or ''}")).exists())
+    # readers of whole folders pass over names that begin with _
+    aside = next(place for i in range(1000) if not (place := path.with_name(f"_{path.name}.aside{i or ''}")).exists())
     try:
         path.rename(aside)
     except OSError as error:

@@ -58,5 +58,6 @@ def _inline(figure: "Figure", name: str) -> str:
     text = svg(figure, name)
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    text = re.sub(r'<g id="[^"]*"', "<g", text)  # names of groups, the same in every figure; what is referred to is named by hash
     text = re.sub(rf"{INK}|#000000|(?<=stroke: )black", "currentColor", text)
     return Markup(text)  # our own drawing, not a user's text: Matplotlib escapes the names in it

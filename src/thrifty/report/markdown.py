@@ -1,8 +1,10 @@
 """A page as Markdown, for a folder of documentation, with its figures beside it."""
 
+import json
 from pathlib import Path
+from typing import Any
 
-from thrifty.files import write_whole
+from thrifty.files import make_folder, write_whole
 from thrifty.report.html import MARKS, table_row
 from thrifty.report.pages import Page, Section, save_figures
 from thrifty.results import Result
@@ -23,9 +25,29 @@ def markdown(page: Page) -> str:
 
 
 def write_markdown(page: Page, path: Path) -> None:
-    """Write the page, and its figures beside it."""
+    """Write the page, its figures beside it, and as JSON the numbers behind it, by which it can be told whether it is stale."""
+    make_folder(path.parent)
     save_figures(page, path.parent / FIGURES, ("svg",))
+    write_whole(path.with_suffix(".json"), json.dumps(_numbers(page), indent=0) + "\n")
     write_whole(path, markdown(page))
+
+
+def _numbers(page: Page) -> list[dict[str, Any]]:
+    """One entry a result; `first` is the regret of its first replicate, to the last bit."""
+    return [
+        {
+            "section": section.name,
+            "instance": result.instance.name,
+            "policy": result.policy,
+            "horizon": result.horizon,
+            "replications": result.replications,
+            "mean": result.mean,
+            "se": result.se,
+            "first": float(result.final[0]),
+        }
+        for section in page.sections
+        for result in section.results
+    ]
 
 
 def _section(section: Section) -> list[str]:
@@ -46,7 +68,11 @@ def _section(section: Section) -> list[str]:
 def _table(results: tuple[Result, ...]) -> str:
     rows = [table_row(result) for result in results]
     head = [f"| {' | '.join(rows[0])} |", f"|{'|'.join('---' if i < 2 else '---:' for i in range(len(rows[0])))}|"]
-    return "\n".join([*head, *(f"| {' | '.join(row.values())} |" for row in rows)])
+    return "\n".join([*head, *(f"| {' | '.join(map(_cell, row.values()))} |" for row in rows)])
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", r"\|")
 
 
 def _anchor(name: str, page: Page) -> str:

@@ -1,0 +1,103 @@
+"""Pages: self-contained, well-formed, complete; names that look like code stay names."""
+
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+import thrifty as th
+from thrifty.report.html import html, plain, write_html
+from thrifty.report.markdown import markdown, write_markdown
+from thrifty.report.pages import study_page
+
+VOID = {"meta", "br", "img", "path", "use", "rect"}
+
+
+class Structure(HTMLParser):
+    """Checks that elements close in order, and collects ids, links and words."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.ids, self.links, self.words = [], [], [], []
+
+    def handle_starttag(self, tag, attributes):
+        values = dict(attributes)
+        self.ids += [values["id"]] if "id" in values else []
+        self.links += [value for key, value in attributes if key in ("href", "src", "xlink:href")]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.handle_starttag(tag, attributes)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag):
+        if tag not in VOID:
+            assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+
+@pytest.fixture(scope="module")
+def page():
+    strange = th.Instance(th.instance("fixed-u0.1").sets, theta=[1, 0], name="<b>bold</b> & co | pipe")
+    study = th.run([strange, "bounded"], ["oam", "lints"], horizon=[100, 1000], replications=4)
+    return study_page(study.results, "kept")
+
+
+def parsed(page):
+    structure = Structure()
+    structure.feed(html(page))
+    return structure
+
+
+def test_html_is_well_formed_and_needs_nothing_else(page):
+    structure = parsed(page)
+    assert structure.open == []
+    assert all(link.startswith("#") for link in structure.links)
+    assert len(structure.ids) == len(set(structure.ids))
+    assert "<b>bold</b> & co | pipe" in structure.words
+    assert "http" not in re.sub(r'xmlns(:xlink)?="[^"]*"', "", html(page))
+
+
+def test_every_result_has_a_row_and_every_section_its_figures(page):
+    words = " ".join(parsed(page).words)
+    for result in page.sections[0].results:
+        assert plain(result.mean, 4) in words
+        assert plain(result.max, 4) in words
+    assert html(page).count("<svg") == sum(len(picture.panels()) for section in page.sections for picture in section.pictures)
+    assert "thrifty run --study kept/study.toml --out kept" in words
+
+
+def test_colours_follow_the_page(page):
+    text = html(page)
+    assert "currentColor" in text
+    assert "#010203" not in text
+    assert "prefers-color-scheme: dark" in text
+
+
+def test_files(page, tmp_path):
+    path = write_html(page, tmp_path)
+    assert path.read_text() == html(page)
+    names = {picture.name for section in page.sections for picture in section.pictures}
+    assert {file.name for file in (tmp_path / "figures").iterdir()} == {f"{name}.{kind}" for name in names for kind in ("svg", "png")}
+    write_markdown(page, tmp_path / "docs" / "page.md")
+    text = (tmp_path / "docs" / "page.md").read_text()
+    assert text == markdown(page)
+    for target in re.findall(r"\]\((figures/[^)]*)\)", text):
+        assert (tmp_path / "docs" / target).exists()
+    numbers = json.loads((tmp_path / "docs" / "page.json").read_text())
+    assert [entry["mean"] for entry in numbers] == [result.mean for result in page.sections[0].results]
+
+
+def test_markdown_tables_keep_their_columns(page):
+    rows = [line for line in markdown(page).splitlines() if line.startswith("|")]
+    assert len({len(re.findall(r"(?<!\\)\|", row)) for row in rows}) == 1
+
+
+@pytest.mark.parametrize(("number", "text"), [(0, "0"), (1234.5, "1,234"), (0.01234, "0.01234"), (3.3e5, "330,000"), (1e-7, "1e-07")])
+def test_plain_numbers(number, text):
+    assert plain(number, 4) == text

@@ -1,0 +1,184 @@
+"""Verdicts are computed: made-up results that bear a claim out, and others that reverse it."""
+
+import math
+from dataclasses import dataclass, replace
+from zlib import crc32
+
+import numpy as np
+import pytest
+
+import thrifty as th
+from thrifty import claims, paper
+from thrifty.claims import judge
+from thrifty.paper import CLAIMS, EXPERIMENTS
+from thrifty.results import Result
+from thrifty.simulation import checkpoints
+
+HORIZONS = (10**4, 10**5, 10**6)
+CONSTANT = 10.0  # of every made-up instance
+
+
+@dataclass(frozen=True)
+class Made:
+    """A policy on an instance as we would have it: mean regret at horizon n is level + slope log n, a share of it by round n/10, a share of it matched."""
+
+    level: float = 100.0
+    slope: float = 0.0
+    spread: float = 5.0
+    early: float = 0.9
+    matched: float = 0.5
+
+    def result(self, instance, policy, horizon):
+        rng = np.random.default_rng(crc32(f"{instance} {policy}".encode()))
+        final = self.level + self.slope * math.log(horizon) + self.spread * rng.standard_normal(80)
+        times = checkpoints(horizon)
+        shape = np.interp(np.log(times), [0, math.log(horizon / 10), math.log(horizon)], [0, self.early, 1])
+        curves = np.outer(final, shape)
+        regret = np.stack([curves * self.matched, curves * (1 - self.matched)], axis=2)
+        counts, nothing = np.ones_like(regret, dtype=np.int64), np.zeros(80, dtype=np.int64)
+        problem = th.Instance(th.ActionSets([[[1.0]]]), theta=[1.0], name=instance)
+        return Result(problem, policy, ("matched", "wasted"), 0, "gaussian", times, regret, counts, nothing, nothing, 1.0, CONSTANT)
+
+
+def makings(comparison, good):
+    """What decides a comparison one way or the other: changes of Made by (instance, policy)."""
+    c = comparison
+    mine, other = (c.instance, getattr(c, "policy", "")), (c.instance, getattr(c, "rival", ""))
+    kind = type(c).__name__
+    if kind == "Less":
+        return {mine: {"level": 50 if good else 150}}
+    if kind == "Overtaken":
+        return {mine: {"level": 70 if good else 150, "early": 0.9}, other: {"early": 0.1}}
+    if kind == "Alike":
+        return {mine: {"level": 100 if good else 200}}
+    if kind == "Bounded":
+        return {mine: {"early": 1.0 if good else 0.5}}
+    if kind == "Flattens":
+        return {mine: {"slope": 0 if good else 50}}
+    if kind == "FarWorse":
+        return {mine: {"level": 400 if good else 130}}
+    if kind == "Wilder":
+        return {mine: {"spread": 25 if good else 5}}
+    if kind == "SmallerGain":
+        return {other: {"level": 120 if good else 900}, (c.other, c.rival): {"level": 500}}
+    if kind == "BestModestly":
+        return {mine: {"level": 80 if good else 120}}
+    if kind == "Slope":
+        slope = {"near": (1, 3), "above": (3, 1), "not below": (1.2, 0.3)}[c.than][0 if good else 1]
+        return {mine: {"level": 0, "slope": slope * CONSTANT, "spread": 1.0}}
+    if kind == "Share":
+        most = 0.95 if c.label == "matched" else 0.1  # what is not matched is the other label
+        return {mine: {"matched": most if good else 1 - most}}
+    assert kind in ("Carries", "ConstantIs")
+    return {}
+
+
+class MadeBound:
+    """A bound that bears a claim about bounds out, or not."""
+
+    status, gap = "solved", 0.0
+
+    def __init__(self, constant, arm=None):
+        self.constant = self.lower = self.upper = constant
+        self.instance = th.instance("fixed-u0.1")
+        pulls = np.zeros(3)
+        pulls[2 if arm is None else arm] = constant / self.instance.gaps[2 if arm is None else arm]
+        self.allocation = (pulls,)
+
+
+def world(claim, good):
+    """Results and bounds that decide the cases of a claim as wanted: one answer for all, or one each."""
+    wanted = [good] * len(claim.cases) if isinstance(good, bool) else good
+    made, bounds = {}, {}
+    for case, as_wanted in zip(claim.cases, wanted, strict=True):
+        comparison = case.comparison
+        for key, changes in makings(comparison, as_wanted).items():
+            made[key] = replace(made.get(key, Made()), **changes)
+        if isinstance(comparison, claims.Carries):
+            bounds[comparison.instance] = MadeBound(20.0, comparison.arm if as_wanted else None)
+        elif isinstance(comparison, claims.ConstantIs):
+            bounds[comparison.instance] = MadeBound(comparison.value if as_wanted else comparison.value + 1)
+    results = {}
+    for experiment in EXPERIMENTS:
+        if experiment.name in claim.experiments:
+            pairs = [(name, policy) for name in experiment.instances for policy in experiment.policies]
+            results[experiment.name] = [made.get(pair, Made()).result(*pair, n) for pair in pairs for n in HORIZONS]
+    return results, lambda name: bounds.get(name, MadeBound(CONSTANT))
+
+
+def verdict_on(claim, good):
+    [verdict] = judge([claim], *world(claim, good))
+    return verdict
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.name)
+def test_made_up_results_that_reverse_a_claim_reverse_its_verdict(claim):
+    assert verdict_on(claim, True).words == "holds"
+    assert verdict_on(claim, False).words == "not seen"
+
+
+@pytest.mark.parametrize("name", ["fixed-why", "attained", "not-below", "matched"])
+def test_a_claim_that_holds_in_some_cases_says_in_which(name):
+    [claim] = [claim for claim in CLAIMS if claim.name == name]
+    first = [True] + [False] * (len(claim.cases) - 1)
+    verdict, turned = verdict_on(claim, first), verdict_on(claim, [not held for held in first])
+    assert (verdict.status, verdict.words) == ("holds only when", f"holds only when {claim.cases[0].when}")
+    assert (turned.status, turned.words) == ("holds only when", f"holds, except when {claim.cases[0].when}")
+
+
+def test_the_width_decides():
+    [claim] = [claim for claim in CLAIMS if claim.name == "fixed-less"]
+    levels = {paper.OAM: 50, paper.OFUL: 100, paper.FN: 20}
+    results = [Made(level=level).result(name, policy, n) for name in ("fixed-u0.1", "fixed-u0.2") for policy, level in levels.items() for n in HORIZONS]
+    [verdict] = judge([claim], {"fixed": results}, MadeBound)
+    assert verdict.words == "holds only when u = 0.1 and LinUCB has the width oful; u = 0.2 and LinUCB has the width oful"
+
+
+def test_the_lead_must_be_modest_to_be_modest():
+    [claim] = [claim for claim in CLAIMS if claim.name == "random-lints"]
+    results, bound = world(claim, True)
+    easy = [Made(level=40).result(one.instance.name, one.policy, one.horizon) if one.policy == paper.LINTS else one for one in results["random-theta"]]
+    [verdict] = judge([claim], {"random-theta": easy}, bound)
+    assert verdict.status == "not seen"
+
+
+def test_a_slope_that_is_only_noise_is_near_nothing():
+    comparison = claims.Slope("any", "oam", "near")
+    results = [Made(level=0, slope=CONSTANT, spread=400.0).result("any", "oam", n) for n in HORIZONS]
+    noisy = [replace(result, regret=result.regret[np.random.default_rng(i).permutation(80)]) for i, result in enumerate(results)]
+    assert comparison.find(claims.Evidence(results, lambda name: MadeBound(CONSTANT))).holds  # noise that is shared cancels
+    assert not comparison.find(claims.Evidence(noisy, lambda name: MadeBound(CONSTANT))).holds
+
+
+def test_less_says_from_which_horizon_on():
+    levels = {10**4: 150, 10**5: 60, 10**6: 60}
+    results = [Made(level=level).result("any", "oam", n) for n, level in levels.items()] + [Made().result("any", "linucb", n) for n in levels]
+    finding = claims.Less("any", "oam", "linucb").find(claims.Evidence(results, MadeBound))
+    assert finding.holds
+    assert finding.measured.endswith("clearly less from n = 1e5 on")
+
+
+def test_claims_wait_for_all_their_experiments():
+    [claim] = [claim for claim in CLAIMS if claim.name == "small-smaller"]
+    results, bound = world(claim, True)
+    assert judge([claim], {"small": results["small"]}, bound) == []
+
+
+def test_claims_name_experiments_instances_and_policies_that_are_played():
+    played = {experiment.name: experiment for experiment in EXPERIMENTS}
+    for claim in CLAIMS:
+        instances = {name for experiment in claim.experiments for name in played[experiment].instances}
+        policies = {name for experiment in claim.experiments for name in played[experiment].policies}
+        for case in claim.cases:
+            assert case.comparison.instance in instances
+            assert getattr(case.comparison, "policy", paper.OAM) in policies
+            assert getattr(case.comparison, "rival", paper.OAM) in policies
+    assert len({claim.name for claim in CLAIMS}) == len(CLAIMS)
+
+
+def test_an_entry_of_claims_json():
+    claim = CLAIMS[0]
+    entry = verdict_on(claim, True).to_json()
+    assert entry["status"] == entry["verdict"] == "holds"
+    assert [case["holds"] for case in entry["cases"]] == [True] * len(claim.cases)
+    assert entry["experiments"] == ["fixed"]

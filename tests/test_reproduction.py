@@ -1,0 +1,139 @@
+"""`thrifty reproduce` and `thrifty report`, on experiments made small; and the page in docs/ that they have written."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import thrifty as th
+from thrifty import reproduction
+from thrifty.catalog import problem
+from thrifty.paper import CLAIMS, EXPERIMENTS, Size
+from thrifty.questions import Question, answer
+from thrifty.report.html import write_html
+
+DOCS = Path(__file__).parent.parent / "docs"
+CHEAP = 10**5  # rounds: what the tests can afford to play again
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory):
+    """All experiments, a few short replications each."""
+    folder = tmp_path_factory.mktemp("tiny")
+    small = tuple(replace(experiment, quick=Size((20, 200, 2000), 4)) for experiment in EXPERIMENTS)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reproduction, "EXPERIMENTS", small)
+        return reproduction.reproduce(folder)
+
+
+def test_every_experiment_is_played_and_every_claim_judged(tiny):
+    assert list(tiny.results) == [experiment.name for experiment in EXPERIMENTS]
+    assert [verdict.claim.name for verdict in tiny.verdicts] == [claim.name for claim in CLAIMS]
+    entries = json.loads((tiny.folder / "claims.json").read_text())
+    assert [entry["statement"] for entry in entries] == [claim.statement for claim in CLAIMS]
+    assert {entry["status"] for entry in entries} <= {"holds", "holds only when", "not seen"}
+
+
+def test_the_page_has_all_of_it(tiny):
+    text = write_html(tiny.page, tiny.folder).read_text()
+    for experiment in EXPERIMENTS:
+        assert f'id="{experiment.name}-section"' in text
+        assert f"thrifty reproduce --only {experiment.name} --out {tiny.folder}" in text
+        assert (tiny.folder / "figures" / f"{experiment.name}.svg").exists()
+    for claim in CLAIMS:
+        assert f'id="{claim.name}"' in text  # in the section of its first experiment
+        assert f'href="#{claim.name}"' in text
+    assert (tiny.folder / "figures" / "labels.png").exists()
+    assert (tiny.folder / "figures" / "tail.png").exists()
+
+
+def test_it_resumes(tiny):
+    files = {path: path.stat().st_mtime_ns for path in tiny.folder.rglob("*.parquet")}
+    small = tuple(replace(experiment, quick=Size((20, 200, 2000), 4)) for experiment in EXPERIMENTS)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reproduction, "EXPERIMENTS", small)
+        reproduction.reproduce(tiny.folder)
+    assert {path: path.stat().st_mtime_ns for path in tiny.folder.rglob("*.parquet")} == files
+
+
+def thrifty(*arguments, folder=None):
+    return subprocess.run([sys.executable, "-m", "thrifty", *map(str, arguments)], check=False, capture_output=True, text=True, timeout=300, cwd=folder)
+
+
+def test_one_experiment_from_the_command_line(tmp_path):
+    done = thrifty("reproduce", "--only", "bounded", "--out", "mine", folder=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "There LinUCB's regret is bounded" in done.stdout
+    assert "The page about it: mine/index.html" in done.stdout
+    assert sorted(path.name for path in (tmp_path / "mine").iterdir()) == ["bounded", "claims.json", "figures", "index.html"]
+    page = (tmp_path / "mine" / "index.html").read_text()
+    (tmp_path / "mine" / "index.html").unlink()
+    again = thrifty("report", "mine", folder=tmp_path)
+    assert (again.returncode, again.stdout) == (0, "mine/index.html\n")
+    assert (tmp_path / "mine" / "index.html").read_text() == page
+    as_markdown = thrifty("report", "mine", "--markdown", "docs/page.md", folder=tmp_path)
+    assert as_markdown.returncode == 0
+    assert (tmp_path / "docs" / "page.md").read_text().startswith("# Adaptive exploration, reproduced")
+
+
+def test_a_study_of_ones_own_has_a_page(tmp_path):
+    assert thrifty("run", "fixed-u0.1", "--policy", "oam", "--horizon", "500", "--replications", "3", "--out", "mine", folder=tmp_path).returncode == 0
+    assert thrifty("report", "mine", folder=tmp_path).stdout == "mine/index.html\n"
+    assert "Where the regret goes" in (tmp_path / "mine" / "index.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("reproduce", "--only", "fixd"), "unknown experiment 'fixd'; did you mean 'fixed'?"),
+        (("reproduce", "--quick", "--full"), "reproduce: --quick or --full expected, got 'both'"),
+        (("report", "nowhere"), "nowhere/results.json: not there; is nowhere the folder of a study that has ended?"),
+    ],
+)
+def test_mistakes(tmp_path, arguments, message):
+    done = thrifty(*arguments, folder=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"thrifty: {message}")
+    assert list(tmp_path.iterdir()) == []
+
+
+STALE = "docs/reproduction.md is stale: thrifty reproduce --full, then thrifty report reproduction --markdown docs/reproduction.md"
+NUMBERS = json.loads((DOCS / "reproduction.json").read_text())
+
+
+def test_the_documented_reproduction_is_of_these_experiments():
+    documented = [(entry["section"], entry["instance"], entry["policy"], entry["horizon"], entry["replications"]) for entry in NUMBERS]
+    asked = [
+        (experiment.name, instance, policy, n, experiment.full.replications)
+        for experiment in EXPERIMENTS
+        for instance in experiment.instances
+        for policy in experiment.policies
+        for n in experiment.full.horizons
+    ]
+    assert documented == asked, STALE
+
+
+@pytest.mark.parametrize("name", [experiment.name for experiment in EXPERIMENTS])
+def test_the_documented_reproduction_is_of_this_code(name):
+    """The first replicate of what is cheap gives the same regret as it did for the page, to the last bit."""
+    cheap = [entry for entry in NUMBERS if entry["section"] == name and entry["horizon"] <= CHEAP]
+    for entry in cheap or [entry for entry in NUMBERS if entry["section"] == name]:
+        question = Question(problem(entry["instance"]), th.policy(entry["policy"]), entry["horizon"])
+        batch = answer(question.chunks(range(1))[0])
+        assert float(batch.regret[0, -1].sum()) == entry["first"], STALE
+
+
+def test_the_documented_reproduction_judges_these_claims():
+    text = (DOCS / "reproduction.md").read_text()
+    for claim in CLAIMS:
+        assert f"**{claim.statement}**" in text, STALE
+        assert claim.remark in text, STALE
+        for case in claim.cases:
+            assert f" {case.when}: " in text, STALE
+    for entry in NUMBERS:
+        assert f"{entry['policy']} | {entry['horizon']:,} |" in text, STALE
+    for figure in {entry["section"] for entry in NUMBERS}:
+        assert (DOCS / "figures" / f"{figure}.svg").exists(), STALE
