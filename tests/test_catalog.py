@@ -5,6 +5,8 @@ import pytest
 
 import thrifty as th
 from thrifty.catalog import CATALOG, FAMILIES, describe
+from thrifty.catalog import problem as named_problem
+from thrifty.simulation import simulate
 
 
 @pytest.mark.parametrize("name", CATALOG)
@@ -109,3 +111,38 @@ def test_catalog_describes_itself():
     assert [entry["name"] for entry in entries] == list(CATALOG)
     assert {entry["family"] for entry in entries} == set(FAMILIES)
     assert all(entry["definition"] for entry in entries)
+
+
+def test_an_ensemble_is_another_instance_in_each_replication_and_the_same_for_all_policies():
+    ensemble = named_problem("random-theta:arms=20,seed=each")
+    first, second = ensemble.instance(3, 0), ensemble.instance(3, 1)
+    assert first == ensemble.instance(3, 0)
+    assert first != second
+    assert first.sets == second.sets  # the arms stay
+    assert first != ensemble.instance(4, 0)
+    assert th.instance(first.name) == first  # the name it was drawn by gives it again
+    study = th.run(ensemble, "lints", horizon=200, replications=3, seed=3)
+    for replicate in range(3):
+        alone = simulate(ensemble.instance(3, replicate), th.LinTS(), horizon=200, seed=3, replicate=replicate)
+        assert np.array_equal(study.results[0].regret[replicate], alone.regret)
+    assert study.results[0].constant is None
+
+
+def test_directions_of_a_random_theta_are_uniform():
+    thetas = np.array([named_problem("random-theta:seed=each").instance(0, replicate).theta for replicate in range(400)])
+    assert np.allclose(np.linalg.norm(thetas, axis=1), 1)
+    assert np.abs(thetas.mean(axis=0)).max() < 4 / np.sqrt(2 * 400)  # four standard errors
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("fixed:seed=each", "unknown parameter of fixed 'seed'"),
+        ("circle:seed=each,arm=5", "unknown parameter of circle 'arm'"),
+        ("circle:seed=each,seed=1", "circle:seed: one value expected"),
+        ("large-100:seed=each", "unknown instance 'large-100:seed=each'"),
+    ],
+)
+def test_ensembles_that_cannot_be(name, message):
+    with pytest.raises(th.ThriftyError, match=message):
+        named_problem(name)

@@ -1,10 +1,11 @@
 """`thrifty reproduce`: the paper's experiments played, its claims judged, and a page about both."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
+from types import MappingProxyType
 
 from thrifty.bound import Bound, lower_bound
 from thrifty.catalog import instance
@@ -50,22 +51,22 @@ def reproduce(
         if name not in known:
             raise UnknownName("experiment", name, known)
     make_folder(folder)
-    studies = []
+    studies = {}
     for experiment in EXPERIMENTS:
         if not only or experiment.name in only:
             size = experiment.full if full else experiment.quick
             asked = ask(experiment.instances, experiment.policies, horizon=size.horizons, replications=size.replications)
-            studies.append((asked, folder / experiment.name))
-    run_together(studies, threads=threads, cluster=cluster, progress=progress, figures=False)
-    found = read_reproduction(folder)
+            studies[experiment.name] = (asked, folder / experiment.name)
+    played = run_together(list(studies.values()), threads=threads, cluster=cluster, progress=progress, figures=False)
+    found = read_reproduction(folder, {name: study.results for name, study in zip(studies, played, strict=True)})
     found.write_claims()
     return found
 
 
-def read_reproduction(folder: Path) -> Reproduction:
-    """What a folder holds of the experiments."""
+def read_reproduction(folder: Path, known: Mapping[str, tuple[Result, ...]] = MappingProxyType({})) -> Reproduction:
+    """What a folder holds of the experiments; those that are known need not be read."""
     played = [experiment.name for experiment in EXPERIMENTS if (folder / experiment.name / RESULTS).exists()]
-    return Reproduction(folder, {name: read_results(folder / name) for name in played})
+    return Reproduction(folder, {name: known[name] if name in known else read_results(folder / name) for name in played})
 
 
 @cache

@@ -158,13 +158,11 @@ def run_together(
     figures: bool = True,
 ) -> list[Study]:
     """Run studies as one pile of work, each kept in its folder if it has one."""
-    pieces = []
     for asked, folder in studies:
         if folder is not None:
             make_folder(folder)
             asked.write(folder)
-        store = None if folder is None else Store(folder / CHUNKS)
-        pieces += [_Piece(question, asked.replications, store) for question in asked.questions()]
+    pieces = _look_up(studies, progress)
     with closing(Cluster(cluster) if cluster is not None else Threads(threads)) as executor:
         _answer(pieces, executor, progress)
     done = iter(_results(pieces))
@@ -173,6 +171,17 @@ def run_together(
         if folder is not None:
             study.write(folder, figure=figures)
     return found
+
+
+def _look_up(studies: Sequence[tuple[Asked, Path | None]], progress: bool | None) -> "list[_Piece]":
+    """All questions with the answers that are kept."""
+    asked = [(question, one.replications, folder) for one, folder in studies for question in one.questions()]
+    pieces = []
+    with rounds_bar(sum(replications * question.horizon for question, replications, _ in asked), "reading", show=progress) as tick:
+        for question, replications, folder in asked:
+            pieces.append(_Piece(question, replications, None if folder is None else Store(folder / CHUNKS)))
+            tick(replications * question.horizon)
+    return pieces
 
 
 class _Piece:

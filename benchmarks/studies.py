@@ -1,0 +1,92 @@
+"""What the study machinery costs on top of the simulation, and what a Dask cluster on this machine costs on top of threads."""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from contextlib import ExitStack, redirect_stderr
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from thrifty.executors import Cluster, Executor, Threads
+from thrifty.paper import EXPERIMENTS
+from thrifty.questions import Chunk, Question, answer
+from thrifty.study import ask, run_together
+
+TITLE = "Studies: overhead of chunks and files, and Dask on one machine"
+FULL_SIZED = 10**6  # rounds of a replicate of `thrifty reproduce --full`
+
+
+def measure() -> str:
+    plain, kept = _overhead()
+    threads, dask = _cluster()
+    rows = [
+        ("`reproduce --quick`: chunks, files and progress on two threads, against the simulations alone", plain, kept, kept / plain - 1),
+        ("chunks of 1e6 rounds: two Dask workers, against two threads", threads, dask, dask / threads - 1),
+    ]
+    lines = [f"| {name} | {bare:.1f} | {whole:.1f} | {extra:+.1%} |" for name, bare, whole, extra in rows]
+    head = ["| what | without, s | with, s | overhead |", "|---|---|---|---|"]
+    speed = f"Dask's speed is {threads / dask:.2f} of the threads'."
+    return "\n".join([*head, *lines, "", f"{speed} Seconds of processor time in the first row, of the wall clock in the second; the best of three pairs."])
+
+
+def _overhead() -> tuple[float, float]:
+    """Processor seconds of the quick experiments: replicates in a bare loop, and as a study that is kept with its bar (drawn to nowhere)."""
+    asked = [ask(e.instances, e.policies, horizon=e.quick.horizons, replications=max(4, e.quick.replications // 5)) for e in EXPERIMENTS]
+    for one in asked:
+        for question in one.questions():
+            question.try_out()
+    pairs = []
+    for _ in range(3):
+        begun = time.process_time()
+        for one in asked:
+            for question in one.questions():
+                answer(Chunk(question, 0, one.replications))
+        bare = time.process_time() - begun
+        with TemporaryDirectory() as folder:
+            begun = time.process_time()
+            with open(os.devnull, "w") as nowhere, redirect_stderr(nowhere):
+                run_together([(one, Path(folder) / str(i)) for i, one in enumerate(asked)], threads=2, figures=False, progress=True)
+            pairs.append((bare, time.process_time() - begun))
+    return min(pairs, key=lambda pair: pair[1] / pair[0])
+
+
+def _cluster() -> tuple[float, float]:
+    """Wall clock seconds of the same chunks on two threads and on two Dask workers of one thread."""
+    from thrifty.catalog import instance
+    from thrifty.policies import policy
+
+    questions = [Question(instance(name), policy(spec), FULL_SIZED) for name in ("fixed-u0.1", "scenario-one") for spec in ("oam", "linucb")]
+    chunks = [chunk for question in questions for chunk in question.chunks(range(100))]
+    for question in questions:
+        question.try_out()
+    with ExitStack() as stack:
+        address = _start_cluster(stack)
+        cluster = Cluster(address)
+        stack.callback(cluster.close)
+        cluster.client.wait_for_workers(2, timeout=60)
+        for executor in (Threads(2), cluster):
+            _seconds(executor, [Chunk(question, 0, 1) for question in questions * 4])  # compile on both workers
+        pairs = [(_seconds(Threads(2), chunks), _seconds(cluster, chunks)) for _ in range(3)]
+    return min(pairs, key=lambda pair: pair[1] / pair[0])
+
+
+def _seconds(executor: Executor, chunks: list[Chunk]) -> float:
+    begun = time.perf_counter()
+    total = sum(np.sum(batch.solves) for _, batch in executor.answers(chunks, lambda rounds: None))
+    assert total >= 0
+    return time.perf_counter() - begun
+
+
+def _start_cluster(stack: ExitStack) -> str:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        address = f"tcp://127.0.0.1:{probe.getsockname()[1]}"
+    commands = [["scheduler", "--host", address, "--no-dashboard"], *[["worker", address, "--nthreads", "1", "--no-nanny", "--no-dashboard"]] * 2]
+    for command in commands:
+        process = stack.enter_context(subprocess.Popen([sys.executable, "-m", "dask", *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+        stack.callback(process.kill)
+    return address
