@@ -132,7 +132,7 @@ def test_the_documented_reproduction_judges_these_claims():
         assert f"**{claim.statement}**" in text, STALE
         assert claim.remark in text, STALE
         for case in claim.cases:
-            assert f" {case.when}: " in text, STALE
+            assert not case.when or f" {case.when}: " in text, STALE
     for entry in NUMBERS:
         assert f"{entry['policy']} | {entry['horizon']:,} |" in text, STALE
     for figure in {entry["section"] for entry in NUMBERS}:

@@ -361,8 +361,9 @@ class ConstantIs:
 
     def find(self, evidence: Evidence) -> Finding:
         bound = evidence.bound(self.instance)
+        certified = "exact" if bound.gap == 0 else f"certified to {bound.gap:.0e}"
         same = bound.lower <= self.value * (1 + 1e-9) and bound.upper >= self.value * (1 - 1e-9)
-        return Finding(same and bound.status != "failed", f"C = {_plain(bound.constant, 6)}, certified to {bound.gap:.0e}; expected {_plain(self.value, 6)}")
+        return Finding(same and bound.status != "failed", f"C = {_plain(bound.constant, 6)}, {certified}; expected {_plain(self.value, 6)}")
 
 
 def _estimate(values: Floats) -> tuple[float, float]:

@@ -124,7 +124,8 @@ EXPERIMENTS = (
         "large",
         "Large action set",
         "Section 5.4, Figure 3, right",
-        "100 arms on the unit circle, theta = (1, 0). The paper does not say which draw; this one has the median C of 101.",
+        "100 arms on the unit circle, theta = (1, 0). The paper does not say which draw; this one has the median C of 101."
+        " Neighbours on the circle differ by so little that C log n lies far above every regret: no horizon here is asymptotic.",
         ("large-100",),
         ALL,
         QUICK_MANY,
@@ -235,7 +236,7 @@ CLAIMS = (
         "Section 5.2",
         ("scenario-two",),
         "There OAM falls back on LinUCB: most of its regret comes from wasted exploration.",
-        (Case("always", Share("scenario-two", OAM, "wasted", share=0.5)),),
+        (Case("", Share("scenario-two", OAM, "wasted", share=0.5)),),
         "The allocation asks for pulls of an optimal arm whose set hardly ever comes; until they are made, rounds of the other set are wasted.",
     ),
     Claim(
@@ -281,25 +282,30 @@ CLAIMS = (
         "Section 5.4",
         ("large",),
         "With 100 arms the LinTS of the theory has far more regret than OAM.",
-        (Case("always", FarWorse("large-100", LINTS_THEORY, OAM)),),
+        (Case("", FarWorse("large-100", LINTS_THEORY, OAM)),),
     ),
-    Claim("small-less", "Appendix D", ("small",), "With five arms OAM has less regret than OSSB.", (Case("always", Less("small-5", OAM, OSSB)),)),
+    Claim(
+        "small-less",
+        "Appendix D",
+        ("small",),
+        "With five arms OAM has less regret than OSSB.",
+        (Case("", Less("small-5", OAM, OSSB)),),
+        "OSSB with gamma = 0 may settle on a wrong arm for good: look at the median and the worst run, too.",
+    ),
     Claim(
         "small-smaller",
         "Appendix D",
         ("small", "large"),
         "The advantage of OAM over OSSB is smaller with five arms than with 100.",
-        (Case("always", SmallerGain("small-5", "large-100", OAM, OSSB)),),
+        (Case("", SmallerGain("small-5", "large-100", OAM, OSSB)),),
     ),
-    Claim(
-        "random-less", "Appendix D", ("random-theta",), "With a random theta OAM has less regret than OSSB.", (Case("always", Less(RANDOM_THETA, OAM, OSSB)),)
-    ),
+    Claim("random-less", "Appendix D", ("random-theta",), "With a random theta OAM has less regret than OSSB.", (Case("", Less(RANDOM_THETA, OAM, OSSB)),)),
     Claim(
         "random-lints",
         "Appendix D",
         ("random-theta",),
         "With a random theta heuristic LinTS is the best by a modest margin.",
-        (Case("always", BestModestly(RANDOM_THETA, LINTS, (OAM, OFUL, FN, LINTS_THEORY, OSSB))),),
+        (Case("", BestModestly(RANDOM_THETA, LINTS, (OAM, OFUL, FN, LINTS_THEORY, OSSB))),),
         "Modest means that the next best has at most half as much again.",
     ),
     Claim(

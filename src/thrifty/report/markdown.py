@@ -55,7 +55,7 @@ def _section(section: Section) -> list[str]:
     for picture in section.pictures:
         blocks += [f"![{section.title}]({FIGURES}/{picture.name}.svg)", picture.caption]
     for verdict in section.verdicts:
-        cases = [f"- {'✓' if finding.holds else '✗'} {case.when}: {finding.measured}" for case, finding in verdict.pairs()]
+        cases = [f"- {'✓' if finding.holds else '✗'} {f'{case.when}: ' if case.when else ''}{finding.measured}" for case, finding in verdict.pairs()]
         blocks += [f"**{verdict.claim.statement}** {MARKS[verdict.status]} {verdict.words}.", "\n".join(cases)]
         blocks += [verdict.claim.remark] if verdict.claim.remark else []
     if section.results:
