@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import thrifty as th
-from thrifty import claims, paper
+from thrifty import comparisons, paper
 from thrifty.claims import judge
 from thrifty.paper import CLAIMS, EXPERIMENTS
 from thrifty.results import Result
@@ -94,9 +94,9 @@ def world(claim, good):
         comparison = case.comparison
         for key, changes in makings(comparison, as_wanted).items():
             made[key] = replace(made.get(key, Made()), **changes)
-        if isinstance(comparison, claims.Carries):
+        if isinstance(comparison, comparisons.Carries):
             bounds[comparison.instance] = MadeBound(20.0, comparison.arm if as_wanted else None)
-        elif isinstance(comparison, claims.ConstantIs):
+        elif isinstance(comparison, comparisons.ConstantIs):
             bounds[comparison.instance] = MadeBound(comparison.value if as_wanted else comparison.value + 1)
     results = {}
     for experiment in EXPERIMENTS:
@@ -143,17 +143,17 @@ def test_the_lead_must_be_modest_to_be_modest():
 
 
 def test_a_slope_that_is_only_noise_is_near_nothing():
-    comparison = claims.Slope("any", "oam", "near")
+    comparison = comparisons.Slope("any", "oam", "near")
     results = [Made(level=0, slope=CONSTANT, spread=400.0).result("any", "oam", n) for n in HORIZONS]
     noisy = [replace(result, regret=result.regret[np.random.default_rng(i).permutation(80)]) for i, result in enumerate(results)]
-    assert comparison.find(claims.Evidence(results, lambda name: MadeBound(CONSTANT))).holds  # noise that is shared cancels
-    assert not comparison.find(claims.Evidence(noisy, lambda name: MadeBound(CONSTANT))).holds
+    assert comparison.find(comparisons.Evidence(results, lambda name: MadeBound(CONSTANT))).holds  # noise that is shared cancels
+    assert not comparison.find(comparisons.Evidence(noisy, lambda name: MadeBound(CONSTANT))).holds
 
 
 def test_less_says_from_which_horizon_on():
     levels = {10**4: 150, 10**5: 60, 10**6: 60}
     results = [Made(level=level).result("any", "oam", n) for n, level in levels.items()] + [Made().result("any", "linucb", n) for n in levels]
-    finding = claims.Less("any", "oam", "linucb").find(claims.Evidence(results, MadeBound))
+    finding = comparisons.Less("any", "oam", "linucb").find(comparisons.Evidence(results, MadeBound))
     assert finding.holds
     assert finding.measured.endswith("clearly less from n = 1e5 on")
 

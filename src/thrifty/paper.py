@@ -7,23 +7,8 @@ library's defaults (epsilon = 0, c = 0) and with c = 1.
 
 from dataclasses import dataclass
 
-from thrifty.claims import (
-    Alike,
-    BestModestly,
-    Bounded,
-    Carries,
-    Case,
-    Claim,
-    ConstantIs,
-    FarWorse,
-    Flattens,
-    Less,
-    Overtaken,
-    Share,
-    Slope,
-    SmallerGain,
-    Wilder,
-)
+from thrifty.claims import Case, Claim
+from thrifty.comparisons import Alike, BestModestly, Bounded, Carries, ConstantIs, FarWorse, Flattens, Less, Overtaken, Share, Slope, SmallerGain, Wilder
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from thrifty.wording import count
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.status import Status
@@ -36,7 +38,7 @@ def print_study(study: "Study") -> None:
     first = study.results[0]
     several = len({result.horizon for result in study.results}) > 1
     rounds = "n" if several else f"{first.horizon:,}"
-    print(f"regret after {rounds} rounds, {_count(first.replications, 'replication')}, seed {first.seed}, {first.rewards} rewards")
+    print(f"regret after {rounds} rounds, {count(first.replications, 'replication')}, seed {first.seed}, {first.rewards} rewards")
     headers = (*(("n",) if several else ()), "mean", "se", "median", "p95", "worst", "R/(C log n)")
     table = _table("instance", "policy", *headers, numeric=headers)
     for result in study.results:
@@ -76,11 +78,7 @@ def print_catalog(entries: list[dict[str, Any]]) -> None:
 
 
 def _size(entry: dict[str, Any]) -> str:
-    return f"{_count(entry['contexts'], 'context')}, {_count(entry['arms'], 'arm')}, d = {entry['dimension']}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    return f"{count(entry['contexts'], 'context')}, {count(entry['arms'], 'arm')}, d = {entry['dimension']}"
 
 
 def print_bound(found: "Bound") -> None:

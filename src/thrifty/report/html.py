@@ -10,6 +10,7 @@ from thrifty.files import write_whole
 from thrifty.report.figures import INK, svg
 from thrifty.report.pages import Page, Picture, save_figures
 from thrifty.results import Result
+from thrifty.wording import plain
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -40,11 +41,6 @@ def table_row(result: Result) -> dict[str, str]:
     error = "" if math.isnan(result.se) else f" ± {plain(result.se, 2)}"
     numbers = {"mean": plain(result.mean, 4) + error, "median": plain(result.median, 4), "p95": plain(result.p95, 4), "worst": plain(result.max, 4)}
     return {"instance": result.instance.name, "policy": result.policy, "n": f"{result.horizon:,}"} | numbers | {"R / (C log n)": ratio}
-
-
-def plain(number: float, digits: int) -> str:
-    """A number to so many digits, never in powers of ten."""
-    return f"{float(f'{number:.{digits}g}'):,.10g}"
 
 
 def _panels(picture: Picture) -> list[str]:

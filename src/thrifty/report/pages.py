@@ -10,6 +10,7 @@ from thrifty.files import make_folder
 from thrifty.paper import EXPERIMENTS, OAM, Experiment
 from thrifty.report.figures import labels_figure, longest, ratio_figure, regret_figure, save_figure, sensitivity_figure, tail_figure
 from thrifty.results import Result
+from thrifty.wording import count
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -111,8 +112,8 @@ def study_page(results: Sequence[Result], folder: str) -> Page:
     sections.append(Section("tail", "The tail", pictures=(Picture("tail", "tail", tuple(results)),)))
     instances = len({result.instance.name for result in results})
     policies = len({result.policy for result in results})
-    played = f"{_count(first.replications, 'replication')}, seed {first.seed}, {first.rewards} rewards"
-    lead = f"{_count(policies, 'policy', 'policies')} on {_count(instances, 'instance')}: {played}."
+    played = f"{count(first.replications, 'replication')}, seed {first.seed}, {first.rewards} rewards"
+    lead = f"{count(policies, 'policy', 'policies')} on {count(instances, 'instance')}: {played}."
     return Page("A study", lead, tuple(sections))
 
 
@@ -155,7 +156,3 @@ def _in_paper(results: Mapping[str, tuple[Result, ...]]) -> list[Experiment]:
 def _played(results: Sequence[Result]) -> str:
     horizons = ", ".join(f"{n:,}" for n in sorted({result.horizon for result in results}))
     return f"{results[0].replications} replications of n = {horizons} rounds."
-
-
-def _count(number: int, noun: str, plural: str = "") -> str:
-    return f"{number} {noun if number == 1 else plural or noun + 's'}"

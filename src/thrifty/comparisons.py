@@ -1,0 +1,305 @@
+"""Comparisons of results that can decide a claim. Differences between policies are paired, replicate by replicate; they count from CLEAR standard errors on."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from thrifty.arrays import Floats
+from thrifty.bound import Bound
+from thrifty.results import Result
+from thrifty.wording import plain, power, with_error
+
+CLEAR = 2.0  # standard errors that make a difference
+MODEST = 1.5  # a margin is modest if the next is at most so many times as bad
+FAR = 2.0  # far worse is at least so many times as bad
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a comparison gave: whether it bears the claim out, and the numbers in words."""
+
+    holds: bool
+    measured: str
+
+
+class Evidence:
+    """Results to decide claims by, and the lower bounds of their instances."""
+
+    def __init__(self, results: Sequence[Result], bound: Callable[[str], Bound]) -> None:
+        self._results = {(result.instance.name, result.policy, result.horizon): result for result in results}
+        self.bound = bound
+
+    def horizons(self, instance: str, policy: str) -> list[int]:
+        """The horizons that a policy was played for, from short to long."""
+        return sorted(n for name, spec, n in self._results if (name, spec) == (instance, policy))
+
+    def at(self, instance: str, policy: str, horizon: int) -> Result:
+        """A result."""
+        return self._results[instance, policy, horizon]
+
+    def longest(self, instance: str, policy: str) -> Result:
+        """The result with the longest horizon."""
+        return self.at(instance, policy, self.horizons(instance, policy)[-1])
+
+
+class Comparison(Protocol):
+    """Decides a case."""
+
+    def find(self, evidence: Evidence) -> Finding:
+        """Look at the evidence."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A policy and a rival on an instance."""
+
+    instance: str
+    policy: str
+    rival: str
+
+    def longest(self, evidence: Evidence) -> tuple[Result, Result]:
+        """What both did at the longest horizon."""
+        return evidence.longest(self.instance, self.policy), evidence.longest(self.instance, self.rival)
+
+
+@dataclass(frozen=True)
+class Less(Pair):
+    """A policy has less regret than a rival, at the longest horizon."""
+
+    def find(self, evidence: Evidence) -> Finding:
+        clear = {}
+        for n in evidence.horizons(self.instance, self.policy):
+            mine, other = evidence.at(self.instance, self.policy, n), evidence.at(self.instance, self.rival, n)
+            mean, se = _estimate(other.final - mine.final)
+            clear[n] = mean > CLEAR * se
+        since = next((n for n in clear if all(clear[later] for later in clear if later >= n)), None)
+        until = f", clearly less from n = {power(since)} on" if since is not None and len(clear) > 1 else ""
+        return Finding(clear[n], f"{_regret(mine)} against {_regret(other)} at n = {power(n)}: {_difference(mean, se)}{until}")
+
+
+@dataclass(frozen=True)
+class Overtaken(Pair):
+    """A rival has less regret than a policy at first, and more at the end of the same run."""
+
+    def find(self, evidence: Evidence) -> Finding:
+        mine, other = self.longest(evidence)
+        early = [i for i, t in enumerate(mine.times) if 10 <= t <= mine.horizon / 10]
+        ahead = [_estimate(mine.curves[:, i] - other.curves[:, i]) for i in early]
+        best = max(range(len(early)), key=lambda i: ahead[i][0] / max(ahead[i][1], 1e-300))
+        mean, se = _estimate(other.final - mine.final)
+        starts, ends = ahead[best][0] > CLEAR * ahead[best][1], mean > CLEAR * se
+        begun = f"at round {power(int(mine.times[early[best]]))} the rival is {_difference(*ahead[best], more='behind', less='ahead')}"
+        return Finding(starts and ends, f"{begun}; at n = {power(mine.horizon)}: {_regret(mine)} against {_regret(other)}, {_difference(mean, se)}")
+
+
+@dataclass(frozen=True)
+class Alike(Pair):
+    """Two policies differ by no more than a share of the rival's regret."""
+
+    share: float = 0.2
+
+    def find(self, evidence: Evidence) -> Finding:
+        mine, other = self.longest(evidence)
+        mean, se = _estimate(other.final - mine.final)
+        margin = self.share * other.mean
+        words = f"{_regret(mine)} against {_regret(other)} at n = {power(mine.horizon)}: {_difference(mean, se)}, the margin being {plain(margin, 3)}"
+        return Finding(abs(mean) + CLEAR * se <= margin, words)
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """Regret stops growing: the last nine tenths of a run add almost nothing to it."""
+
+    instance: str
+    policy: str
+    share: float = 0.05
+
+    def find(self, evidence: Evidence) -> Finding:
+        result = evidence.longest(self.instance, self.policy)
+        tenth = int(np.searchsorted(result.times, result.horizon / 10))
+        mean, se = _estimate(result.final - result.curves[:, tenth])
+        words = f"of {_regret(result)}, {with_error(mean, se)} after round {power(int(result.times[tenth]))} of {power(result.horizon)}"
+        return Finding(mean + CLEAR * se <= self.share * result.mean, words)
+
+
+@dataclass(frozen=True)
+class FarWorse(Pair):
+    """A policy has at least FAR times the regret of a rival."""
+
+    def find(self, evidence: Evidence) -> Finding:
+        worse, better = self.longest(evidence)
+        mean, se = _estimate(worse.final - FAR * better.final)
+        words = f"{_regret(worse)} against {_regret(better)} at n = {power(worse.horizon)}, {plain(worse.mean / better.mean, 2)} times as much"
+        return Finding(mean > CLEAR * se, words)
+
+
+@dataclass(frozen=True)
+class Wilder(Pair):
+    """The regret of a policy varies more from run to run than a rival's, by a factor of FAR in standard deviation."""
+
+    def find(self, evidence: Evidence) -> Finding:
+        wild, calm = self.longest(evidence)
+        logs = _log_deviation(wild.final), _log_deviation(calm.final)
+        se = math.hypot(_resampled(wild.final, _log_deviation), _resampled(calm.final, _log_deviation))
+        excess = logs[0] - logs[1] - math.log(FAR)
+        spread = f"standard deviation {plain(math.exp(logs[0]), 3)} against {plain(math.exp(logs[1]), 3)}"
+        return Finding(excess > CLEAR * se, f"{spread}, worst run {plain(wild.max, 3)} against {plain(calm.max, 3)}")
+
+
+@dataclass(frozen=True)
+class SmallerGain:
+    """The regret of a rival, in units of the policy's, is less on one instance than on another."""
+
+    instance: str
+    other: str
+    policy: str
+    rival: str
+
+    def find(self, evidence: Evidence) -> Finding:
+        ratios, errors, words = [], [], []
+        for name in (self.instance, self.other):
+            mine, other = evidence.longest(name, self.policy), evidence.longest(name, self.rival)
+            ratios.append(other.mean / mine.mean)
+            errors.append(_resampled(np.column_stack([other.final, mine.final]), _log_ratio))
+            words.append(f"{with_error(ratios[-1], ratios[-1] * errors[-1])} on {name}")
+        clear = math.log(ratios[1] / ratios[0]) > CLEAR * math.hypot(*errors)
+        words = [
+            f"{plain(ratio, 3)} ± {plain(ratio * error, 2)} on {name}" for name, ratio, error in zip((self.instance, self.other), ratios, errors, strict=True)
+        ]
+        return Finding(clear, f"{self.rival}'s regret over {self.policy}'s: {', '.join(words)}")
+
+
+@dataclass(frozen=True)
+class BestModestly:
+    """A policy has less regret than all rivals, and the next at most MODEST times as much."""
+
+    instance: str
+    policy: str
+    rivals: tuple[str, ...]
+
+    def find(self, evidence: Evidence) -> Finding:
+        mine = evidence.longest(self.instance, self.policy)
+        others = [evidence.longest(self.instance, rival) for rival in self.rivals]
+        leads = [_estimate(other.final - mine.final) for other in others]
+        next_best = min(others, key=lambda other: other.mean)
+        words = f"{_regret(mine)}; the best of the others is {next_best.policy} with {_regret(next_best)}, {plain(next_best.mean / mine.mean, 2)} times as much"
+        return Finding(all(mean > CLEAR * se for mean, se in leads) and next_best.mean <= MODEST * mine.mean, words)
+
+
+@dataclass(frozen=True)
+class Slope:
+    """How regret grows with log n over the last two decades of horizons, against C: `near` it, `above` it, or `not below` it."""
+
+    instance: str
+    policy: str
+    than: str
+    within: float = 0.25
+
+    def find(self, evidence: Evidence) -> Finding:
+        after = evidence.horizons(self.instance, self.policy)[-1]
+        before = next(n for n in evidence.horizons(self.instance, self.policy) if 100 * n >= after)
+        first, last = evidence.at(self.instance, self.policy, before), evidence.at(self.instance, self.policy, after)
+        slope, se = _estimate((last.final - first.final) / math.log(after / before))
+        constant = evidence.bound(self.instance).constant
+        margin = self.within * constant
+        holds = {
+            "near": abs(slope - constant) <= margin + CLEAR * se and CLEAR * se <= 2 * margin,  # and not for want of precision
+            "above": slope - CLEAR * se > constant + margin,
+            "not below": slope + CLEAR * se >= constant,
+        }[self.than]
+        ratio = f"R(n)/log n is {with_error(last.mean / math.log(after), last.se / math.log(after))} at n = {power(after)}"
+        decades = f"from n = {power(before)} to {power(after)}"
+        return Finding(holds, f"slope {with_error(slope, se)} {decades}, where C = {plain(constant, 4)}; {ratio}")
+
+
+@dataclass(frozen=True)
+class Flattens:
+    """Regret is sub-logarithmic in the horizon: from one horizon to the next it grows by less than a share of what a logarithm would."""
+
+    instance: str
+    policy: str
+    share: float = 0.25
+
+    def find(self, evidence: Evidence) -> Finding:
+        before, after = evidence.horizons(self.instance, self.policy)[-2:]
+        first, last = evidence.at(self.instance, self.policy, before), evidence.at(self.instance, self.policy, after)
+        slope, se = _estimate((last.final - first.final) / math.log(after / before))
+        ratio = last.mean / math.log(after)
+        words = f"{_regret(first)} at n = {power(before)}, {_regret(last)} at {power(after)}: slope {with_error(slope, se)}"
+        return Finding(slope + CLEAR * se <= self.share * ratio, f"{words}, where R(n)/log n is {plain(ratio, 2)}")
+
+
+@dataclass(frozen=True)
+class Share:
+    """At least a share of the regret comes from rounds with a label."""
+
+    instance: str
+    policy: str
+    label: str
+    share: float = 0.9
+
+    def find(self, evidence: Evidence) -> Finding:
+        result = evidence.longest(self.instance, self.policy)
+        parts = result.regret[:, -1].mean(axis=0) / result.mean
+        words = ", ".join(f"{label} {part:.1%}" for label, part in zip(result.labels, parts, strict=True))
+        return Finding(bool(parts[result.labels.index(self.label)] >= self.share), f"{words} at n = {power(result.horizon)}")
+
+
+@dataclass(frozen=True)
+class Carries:
+    """An arm of the first context carries most of the optimal exploration."""
+
+    instance: str
+    arm: int
+
+    def find(self, evidence: Evidence) -> Finding:
+        bound = evidence.bound(self.instance)
+        cost = bound.instance.gaps * np.where(bound.instance.optimal, 0.0, np.concatenate(bound.allocation))
+        share = float(cost[self.arm] / bound.constant) if bound.constant else 0.0
+        return Finding(share > 0.5, f"its share of C = {plain(bound.constant, 4)} is {share:.0%}")
+
+
+@dataclass(frozen=True)
+class ConstantIs:
+    """The constant of an instance has a value."""
+
+    instance: str
+    value: float
+
+    def find(self, evidence: Evidence) -> Finding:
+        bound = evidence.bound(self.instance)
+        certified = "exact" if bound.gap == 0 else f"certified to {bound.gap:.0e}"
+        same = bound.lower <= self.value * (1 + 1e-9) and bound.upper >= self.value * (1 - 1e-9)
+        return Finding(same and bound.status != "failed", f"C = {plain(bound.constant, 6)}, {certified}; expected {plain(self.value, 6)}")
+
+
+def _estimate(values: Floats) -> tuple[float, float]:
+    """Mean and standard error."""
+    return float(values.mean()), float(values.std(ddof=1)) / math.sqrt(len(values))
+
+
+def _resampled(values: Floats, statistic: Callable[[Floats], float]) -> float:
+    """The bootstrap standard error of a statistic of independent rows."""
+    rng = np.random.default_rng(0)
+    return float(np.std([statistic(values[rng.integers(len(values), size=len(values))]) for _ in range(400)]))
+
+
+def _log_deviation(values: Floats) -> float:
+    return math.log(max(float(values.std(ddof=1)), 1e-300))
+
+
+def _log_ratio(pairs: Floats) -> float:
+    return math.log(pairs[:, 0].mean() / pairs[:, 1].mean())
+
+
+def _regret(result: Result) -> str:
+    return with_error(result.mean, result.se, 4)
+
+
+def _difference(mean: float, se: float, *, more: str = "more", less: str = "less") -> str:
+    """In words how much less it is, `less by 12 ± 3 (4.0 standard errors)`, for a difference rival - policy."""
+    size = abs(mean) / se if se > 0 else math.inf if mean else 0.0
+    return f"{less if mean > 0 else more} by {with_error(abs(mean), se)} ({size:.1f} standard errors)"
