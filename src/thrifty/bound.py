@@ -29,7 +29,7 @@ class Carrier:
 
 @dataclass(frozen=True)
 class Bound:
-    """The asymptotic lower bound of an instance (Theorem 1 of the paper) with its certificate.
+    """The asymptotic lower bound of an instance (section 3 of the paper) with its certificate.
 
     Attributes
     ----------

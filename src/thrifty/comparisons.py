@@ -82,30 +82,31 @@ class Less(Pair):
 
 @dataclass(frozen=True)
 class Overtaken(Pair):
-    """A rival has less regret than a policy at first, and more at the end of the same run."""
+    """A rival has less regret than a policy after a hundredth of the run, and more at its end."""
 
     def find(self, evidence: Evidence) -> Finding:
         mine, other = self.longest(evidence)
-        early = [i for i, t in enumerate(mine.times) if 10 <= t <= mine.horizon / 10]
-        ahead = [_estimate(mine.curves[:, i] - other.curves[:, i]) for i in early]
-        best = max(range(len(early)), key=lambda i: ahead[i][0] / max(ahead[i][1], 1e-300))
+        early = int(np.searchsorted(mine.times, mine.horizon / 100))
+        lead, lead_se = _estimate(mine.curves[:, early] - other.curves[:, early])
         mean, se = _estimate(other.final - mine.final)
-        starts, ends = ahead[best][0] > CLEAR * ahead[best][1], mean > CLEAR * se
-        begun = f"at round {power(int(mine.times[early[best]]))} the rival is {_difference(*ahead[best], more='behind', less='ahead')}"
-        return Finding(starts and ends, f"{begun}; at n = {power(mine.horizon)}: {_regret(mine)} against {_regret(other)}, {_difference(mean, se)}")
+        begun = f"at round {power(int(mine.times[early]))} the rival is {_difference(lead, lead_se, more='behind', less='ahead')}"
+        ended = f"at n = {power(mine.horizon)}: {_regret(mine)} against {_regret(other)}, {_difference(mean, se)}"
+        return Finding(lead > CLEAR * lead_se and mean > CLEAR * se, f"{begun}; {ended}")
 
 
 @dataclass(frozen=True)
 class Alike(Pair):
-    """Two policies differ by no more than a share of the rival's regret."""
+    """Two policies differ by no more than a share of the rival's regret, for all that is known: at a horizon, or at the longest."""
 
+    horizon: int | None = None
     share: float = 0.2
 
     def find(self, evidence: Evidence) -> Finding:
-        mine, other = self.longest(evidence)
+        n = self.horizon or evidence.horizons(self.instance, self.policy)[-1]
+        mine, other = evidence.at(self.instance, self.policy, n), evidence.at(self.instance, self.rival, n)
         mean, se = _estimate(other.final - mine.final)
         margin = self.share * other.mean
-        words = f"{_regret(mine)} against {_regret(other)} at n = {power(mine.horizon)}: {_difference(mean, se)}, the margin being {plain(margin, 3)}"
+        words = f"{_regret(mine)} against {_regret(other)} at n = {power(n)}: {_difference(mean, se)}, the margin being {plain(margin, 3)}"
         return Finding(abs(mean) + CLEAR * se <= margin, words)
 
 
