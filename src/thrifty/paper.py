@@ -164,7 +164,7 @@ EXPERIMENTS = (
         "The share of forced exploration epsilon, and the constant c of the lower-order term of f_n.",
         ("fixed-u0.1", "scenario-one", "small-5"),
         (OAM, "oam:epsilon=0.001", "oam:epsilon=0.01", "oam:epsilon=0.05", "oam:c=0.3", OAM_C1, "oam:epsilon=0.01,c=1"),
-        Size((10**5,), 100),
+        Size((10**5,), 50),
         Size((10**6,), 100),
         ("sensitivity",),
     ),

@@ -4,6 +4,7 @@ A policy has the same colour everywhere, its variants the same colour in other d
 """
 
 import io
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,6 +35,7 @@ DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.4)), (0, (6, 2, 1, 2)))
 LABEL_COLOURS = ("#999999", "#56B4E9", "#E69F00", "#0072B2", "#CC79A7", "#009E73", "#D55E00", "#F0E442")
 
 APART = 8  # from this ratio of final regrets on, a plain axis would show nothing but the worst policy
+SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 INK = "#010203"  # of text and axes: a black that a page can tell from the bound's, to follow light and dark
 
 
@@ -163,6 +165,7 @@ def _draw_regret(axes: "Axes", results: Sequence[Result], policies: Sequence[str
         axes.plot(times, curves[-1], color="black", linestyle="--", linewidth=1, label="C log n")
     first = max(1, shown[0].horizon // 10**4)
     axes.set(xscale="log", xlabel="round", ylabel="regret", xlim=(first, max(2, shown[0].horizon)), ylim=(0, None))
+    _decades(axes.xaxis)
     ends = [curve[-1] for curve in curves]
     if max(ends) > APART * min(ends) > 0:
         visible = np.array(curves)[:, times >= first]
@@ -170,14 +173,23 @@ def _draw_regret(axes: "Axes", results: Sequence[Result], policies: Sequence[str
         _plain_ticks(axes.yaxis)
 
 
+def _decades(axis: "Axis") -> None:
+    """10, 10², 10³ on a logarithmic axis of rounds. Plain text, and no ticks between: Matplotlib's own take most of the time of a figure."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+    axis.set_major_locator(LogLocator())
+    axis.set_major_formatter(FuncFormatter(lambda value, _: "10" + f"{round(math.log10(value))}".translate(SUPERSCRIPTS)))
+    axis.set_minor_locator(NullLocator())
+
+
 def _plain_ticks(axis: "Axis") -> None:
-    """Numbers instead of powers on a logarithmic axis: 1, 2, 5, 10 on a short one."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+    """Numbers instead of powers on a logarithmic axis of regret: 1, 2, 5, 10 on a short one."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
     low, high = axis.get_view_interval()
     axis.set_major_locator(LogLocator(subs=(1.0,) if high > 200 * low else (1.0, 3.0) if high > 20 * low else (1.0, 2.0, 5.0)))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
-    axis.set_minor_formatter(NullFormatter())
+    axis.set_minor_locator(NullLocator())
 
 
 def _draw_ratio(axes: "Axes", results: Sequence[Result], policies: Sequence[str]) -> None:
@@ -198,6 +210,7 @@ def _draw_ratio(axes: "Axes", results: Sequence[Result], policies: Sequence[str]
     if results[0].constant:
         axes.axhline(results[0].constant, color="black", linestyle="--", linewidth=1, label="C")
     axes.set(xscale="log", xlabel="n", ylabel="R(n) / log n", ylim=(0, None))
+    _decades(axes.xaxis)
 
 
 def _draw_labels(axes: "Axes", results: Sequence[Result], policies: Sequence[str]) -> None:
@@ -206,6 +219,7 @@ def _draw_labels(axes: "Axes", results: Sequence[Result], policies: Sequence[str
     axes.stackplot(result.times, parts.T, labels=result.labels, colors=LABEL_COLOURS[: len(result.labels)], linewidth=0)
     first = max(1, result.horizon // 10**5)
     axes.set(xscale="log", xlabel="round", ylabel="regret", xlim=(first, max(2, result.horizon)), ylim=(0, None))
+    _decades(axes.xaxis)
 
 
 def _draw_tail(axes: "Axes", results: Sequence[Result], policies: Sequence[str]) -> None:
