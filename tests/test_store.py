@@ -14,7 +14,7 @@ import thrifty as th
 from tests.test_study import same
 from thrifty.answers import Batch, assemble, gaps
 from thrifty.errors import SetAside
-from thrifty.questions import Question, answer
+from thrifty.questions import Question, _code, answer
 from thrifty.store import Store, read_results
 
 ASKED = {"horizon": 400, "replications": 6, "seed": 3}
@@ -108,6 +108,8 @@ def test_a_change_of_the_code_that_computes_is_another_key(tmp_path, monkeypatch
     question = Question(th.instance("fixed-u0.1"), th.LinTS(), 100)
     others = {Question(th.instance("fixed-u0.1"), policy, 100).code for policy in (th.OAM(), th.LinUCB())}
     assert question.code not in others  # each hashes its own file
+    monkeypatch.setattr("thrifty.questions._code", _code.__wrapped__)  # not from memory
+    assert Question(th.instance("fixed-u0.1"), th.LinTS(), 100).key == question.key
     monkeypatch.setattr("thrifty.questions.version", lambda package: "another")
     assert Question(th.instance("fixed-u0.1"), th.LinTS(), 100).key != question.key
 

@@ -11,7 +11,7 @@ import pickle
 import sys
 import time
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -79,11 +79,7 @@ class Question:
     @cached_property
     def code(self) -> str:
         """A hash of the code that computes the answers: what all policies share, and the policy's own file."""
-        own = _source_file(self.policy)
-        others = {_source_file(kind) for kind in POLICIES.values()} - {own}
-        shared = [path for path in computing_files() if path not in _NOT_COMPUTING and path not in others and path != own]
-        drawn = [PACKAGE / "catalog.py"] if isinstance(self.problem, Ensemble) else []
-        return fingerprint([*shared, own, *drawn], f"numpy {version('numpy')}", f"numba {version('numba')}")
+        return _code(_source_file(self.policy), isinstance(self.problem, Ensemble))
 
     def try_out(self, *, compiled: bool = True) -> None:
         """Let mistakes show before the work begins: play one round, which also compiles the policy, or only look."""
@@ -132,6 +128,14 @@ def answer(chunk: Chunk, tick: Tick | None = None) -> Batch:
 def _play(question: Question, replicate: int, tick: Tick | None) -> Replicate:
     problem, policy, times = question.instance(replicate), question.policy, question.times
     return simulate(problem, policy, horizon=question.horizon, seed=question.seed, replicate=replicate, rewards=question.rewards, times=times, tick=tick)
+
+
+@cache
+def _code(own: Path, drawn: bool) -> str:
+    others = {_source_file(kind) for kind in POLICIES.values()}
+    shared = [path for path in computing_files() if path not in _NOT_COMPUTING and path not in others]
+    catalog = [PACKAGE / "catalog.py"] if drawn else []
+    return fingerprint([*shared, own, *catalog], f"numpy {version('numpy')}", f"numba {version('numba')}")
 
 
 def _source_file(policy: Any) -> Path:

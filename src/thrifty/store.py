@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 FORMAT = 1
+_REPETITIVE = ["instance", "policy", "label", "replicate", "round", "solves", "unsolved"]
 RESULTS = "results.json"  # what a study writes when it has ended
 
 
@@ -91,7 +92,8 @@ def _to_parquet(identity: dict[str, Any], batch: Batch) -> bytes:
 
     head = {"format": FORMAT, "question": identity, "first": batch.first, "stop": batch.stop, "seconds": batch.seconds, "digest": _digest(identity, batch)}
     file = io.BytesIO()
-    parquet.write_table(_table(identity, batch).replace_schema_metadata({b"thrifty": json.dumps(head).encode()}), file, compression="zstd")
+    table = _table(identity, batch).replace_schema_metadata({b"thrifty": json.dumps(head).encode()})
+    parquet.write_table(table, file, compression="zstd", use_dictionary=_REPETITIVE, write_statistics=False)
     return file.getvalue()
 
 

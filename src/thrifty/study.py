@@ -200,9 +200,9 @@ class _Piece:
 
 def _answer(pieces: Sequence[_Piece], executor: Executor, progress: bool | None) -> None:
     """Have what is missing computed, and keep it."""
-    for piece in pieces:
-        if piece.chunks:  # mistakes show, and everything compiles, before the work begins
-            piece.question.try_out(compiled=executor.local)
+    new = {(piece.question.problem.name, name_of(piece.question.policy)): piece.question for piece in pieces if piece.chunks}
+    for question in new.values():  # mistakes show, and everything compiles, before the work begins
+        question.try_out(compiled=executor.local)
     owners = {chunk: piece for piece in pieces for chunk in piece.chunks}
     total = sum(piece.replications * piece.question.horizon for piece in pieces)
     missing = sum(chunk.rounds for chunk in owners)
