@@ -1,4 +1,9 @@
-"""A policy in plain Python, as a user would write one."""
+"""Policies as a user would write them: in plain Python, and on top of thrifty's."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from thrifty.policies import OAM, Policy
 
 
 class FirstArm:
@@ -17,3 +22,17 @@ class FirstArm:
 
     def learn(self, context, arm, reward):
         pass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Needy(Policy):
+    """Has a parameter without a default."""
+
+    arm: float
+
+    name: ClassVar[str] = "needy"
+    labels: ClassVar[tuple[str, ...]] = ("played",)
+
+
+class Inherited(OAM):
+    """Builds on a policy of thrifty's."""

@@ -142,20 +142,48 @@ def test_the_lead_must_be_modest_to_be_modest():
     assert verdict.status == "not seen"
 
 
-def test_a_slope_that_is_only_noise_is_near_nothing():
-    comparison = comparisons.Slope("any", "oam", "near")
-    results = [Made(level=0, slope=CONSTANT, spread=400.0).result("any", "oam", n) for n in HORIZONS]
-    noisy = [replace(result, regret=result.regret[np.random.default_rng(i).permutation(80)]) for i, result in enumerate(results)]
-    assert comparison.find(comparisons.Evidence(results, lambda name: MadeBound(CONSTANT))).holds  # noise that is shared cancels
-    assert not comparison.find(comparisons.Evidence(noisy, lambda name: MadeBound(CONSTANT))).holds
-
-
 def test_less_says_from_which_horizon_on():
     levels = {10**4: 150, 10**5: 60, 10**6: 60}
     results = [Made(level=level).result("any", "oam", n) for n, level in levels.items()] + [Made().result("any", "linucb", n) for n in levels]
     finding = comparisons.Less("any", "oam", "linucb").find(comparisons.Evidence(results, MadeBound))
     assert finding.holds
     assert finding.measured.endswith("clearly less from n = 1e5 on")
+
+
+@pytest.mark.parametrize(("slope", "spread", "holds"), [(1.2, 1, True), (1.3, 1, False), (0.7, 1, False), (1.0, 200, False)])
+def test_near_means_within_a_quarter_and_known_to_a_quarter(slope, spread, holds):
+    results = [Made(level=0, slope=slope * CONSTANT, spread=spread).result("any", "oam", n) for n in HORIZONS]
+    shuffled = [replace(result, regret=result.regret[np.random.default_rng(i).permutation(80)]) for i, result in enumerate(results)]
+    assert comparisons.Slope("any", "oam", "near").find(comparisons.Evidence(shuffled, lambda name: MadeBound(CONSTANT))).holds is holds
+
+
+def test_want_of_precision_bears_nothing_out():
+    results = [Made(level=0, slope=0.8 * CONSTANT, spread=100).result("any", "oam", n) for n in HORIZONS]
+    shuffled = [replace(result, regret=result.regret[np.random.default_rng(i).permutation(80)]) for i, result in enumerate(results)]
+    assert not comparisons.Slope("any", "oam", "not below").find(comparisons.Evidence(shuffled, lambda name: MadeBound(CONSTANT))).holds
+
+
+def test_no_regret_and_no_variance_are_no_obstacle():
+    nothing = [Made(level=0, spread=0).result(name, policy, n) for name in ("a", "b") for policy in ("oam", "ossb") for n in HORIZONS]
+    evidence = comparisons.Evidence(nothing, MadeBound)
+    for comparison in (
+        comparisons.Less("a", "oam", "ossb"),
+        comparisons.FarWorse("a", "oam", "ossb"),
+        comparisons.Wilder("a", "oam", "ossb"),
+        comparisons.SmallerGain("a", "b", "oam", "ossb"),
+        comparisons.BestModestly("a", "oam", ("ossb",)),
+        comparisons.Share("a", "oam", "matched"),
+    ):
+        finding = comparison.find(evidence)
+        assert not finding.holds
+        assert "nan" not in finding.measured
+
+
+def test_a_single_replication_decides_nothing():
+    [claim] = [claim for claim in CLAIMS if claim.name == "large-ossb"]
+    results, bound = world(claim, True)
+    single = [replace(one, regret=one.regret[:1], rounds=one.rounds[:1]) for one in results["large"]]
+    assert judge([claim], {"large": single}, bound) == []
 
 
 def test_claims_wait_for_all_their_experiments():

@@ -1,6 +1,7 @@
 """Threads, a real Dask cluster on loopback, and what happens to a study when processes are killed."""
 
 import os
+import pickle
 import random
 import signal
 import socket
@@ -17,7 +18,7 @@ import thrifty as th
 from tests.test_study import same
 from thrifty.errors import Unreachable
 from thrifty.executors import Cluster, Threads, _answer_there
-from thrifty.questions import Question
+from thrifty.questions import Question, answer, installed_code
 from thrifty.store import read_results
 
 THRIFTY = [sys.executable, "-m", "thrifty"]
@@ -151,9 +152,39 @@ def test_a_host_that_does_not_exist(tmp_path):
 
 def test_a_worker_with_other_code_refuses():
     [chunk] = Question(th.instance("fixed-u0.1"), th.LinTS(), 100).chunks(range(2))
-    assert np.array_equal(_answer_there(chunk, chunk.question.code).regret, _answer_there(chunk, chunk.question.code).regret)
+    assert np.array_equal(_answer_there(chunk, installed_code()).regret, answer(chunk).regret)
     with pytest.raises(Unreachable, match="another version"):
         _answer_there(chunk, "other")
+
+
+def test_a_question_that_travels_takes_nothing_derived_along():
+    question = Question(th.instance("fixed-u0.1"), th.LinTS(), 100)
+    key, times = question.key, question.times
+    arrived = pickle.loads(pickle.dumps(question))
+    assert set(vars(arrived)) == {"problem", "policy", "horizon", "seed", "rewards"}
+    assert arrived.key == key
+    assert np.array_equal(arrived.times, times)
+
+
+def test_a_port_that_keeps_silent_is_told_within_ten_seconds():
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        begun = time.monotonic()
+        with pytest.raises(Unreachable, match="no Dask scheduler answers there"):
+            Cluster(f"tcp://127.0.0.1:{silent.getsockname()[1]}")
+        assert time.monotonic() - begun < 10
+
+
+def test_a_study_that_is_done_needs_no_cluster(tmp_path):
+    done = th.run("fixed-u0.1", "lints", horizon=100, replications=3, out=tmp_path)
+    assert same(done, th.run("fixed-u0.1", "lints", horizon=100, replications=3, out=tmp_path, cluster=free_address()))
+
+
+def test_a_cluster_that_does_not_answer_changes_nothing(tmp_path):
+    with pytest.raises(Unreachable):
+        th.run("fixed-u0.1", "lints", horizon=100, replications=3, out=tmp_path, cluster=free_address())
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_giving_up_stops_the_threads():

@@ -79,6 +79,13 @@ def test_one_experiment_from_the_command_line(tmp_path):
     assert (tmp_path / "docs" / "page.md").read_text().startswith("# Adaptive exploration, reproduced")
 
 
+def test_a_study_in_a_folder_named_like_an_experiment_is_none(tmp_path):
+    for out in ("mine", "mine/fixed"):
+        assert thrifty("run", "bounded", "--policy", "lints", "--horizon", "50", "--replications", "2", "--out", out, folder=tmp_path).returncode == 0
+    assert thrifty("report", "mine", folder=tmp_path).returncode == 0
+    assert thrifty("report", "mine", "--markdown", ".", folder=tmp_path).stderr == "thrifty: --markdown: the name of a file expected, got '.'\n"
+
+
 def test_a_study_of_ones_own_has_a_page(tmp_path):
     assert thrifty("run", "fixed-u0.1", "--policy", "oam", "--horizon", "500", "--replications", "3", "--out", "mine", folder=tmp_path).returncode == 0
     assert thrifty("report", "mine", folder=tmp_path).stdout == "mine/index.html\n"
@@ -90,6 +97,7 @@ def test_a_study_of_ones_own_has_a_page(tmp_path):
     [
         (("reproduce", "--only", "fixd"), "unknown experiment 'fixd'; did you mean 'fixed'?"),
         (("reproduce", "--quick", "--full"), "reproduce: --quick or --full expected, got 'both'"),
+        (("reproduce", "--threads", "0"), "threads: a whole number from 1 to 1024 expected, got 0"),
         (("report", "nowhere"), "nowhere/results.json: not there; is nowhere the folder of a study that has ended?"),
     ],
 )
@@ -101,7 +109,7 @@ def test_mistakes(tmp_path, arguments, message):
 
 
 STALE = "docs/reproduction.md is stale: thrifty reproduce --full, then thrifty report reproduction --markdown docs/reproduction.md"
-NUMBERS = json.loads((DOCS / "reproduction.json").read_text())
+NUMBERS = json.loads((DOCS / "reproduction.numbers.json").read_text())
 
 
 def test_the_documented_reproduction_is_of_these_experiments():

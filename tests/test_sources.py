@@ -34,5 +34,9 @@ def test_a_fingerprint_is_of_content_and_words(tmp_path):
     assert first == fingerprint([file], "numpy 2")
     assert first != fingerprint([file], "numpy 3")
     file.write_text("x = 2\n")
-    assert first != fingerprint([file], "numpy 2")
+    assert first == fingerprint([file], "numpy 2")  # as it was loaded
+    other = tmp_path / "b" / "a.py"
+    other.parent.mkdir()
+    other.write_text("x = 2\n")
+    assert first != fingerprint([other], "numpy 2")
     assert all(isinstance(path, Path) and path.is_file() for path in computing_files())

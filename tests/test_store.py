@@ -14,7 +14,7 @@ import thrifty as th
 from tests.test_study import same
 from thrifty.answers import Batch, assemble, gaps
 from thrifty.errors import SetAside
-from thrifty.questions import Question, _code, answer
+from thrifty.questions import Question, _code, _source_files, answer
 from thrifty.store import Store, read_results
 
 ASKED = {"horizon": 400, "replications": 6, "seed": 3}
@@ -114,6 +114,13 @@ def test_a_change_of_the_code_that_computes_is_another_key(tmp_path, monkeypatch
     assert Question(th.instance("fixed-u0.1"), th.LinTS(), 100).key != question.key
 
 
+def spoil_nonsense(path):
+    table = pq.read_table(path)
+    head = json.loads(table.schema.metadata[b"thrifty"])
+    head["question"]["horizon"] = 10**400
+    pq.write_table(table.replace_schema_metadata({b"thrifty": json.dumps(head)}), path)
+
+
 def spoil_cut(path):
     path.write_bytes(path.read_bytes()[:-100])
 
@@ -144,7 +151,7 @@ def spoil_question(path):
     pq.write_table(table.replace_schema_metadata({b"thrifty": json.dumps(head)}), path)
 
 
-SPOILERS = [spoil_cut, spoil_empty, spoil_foreign, spoil_numbers, spoil_metadata, spoil_question]
+SPOILERS = [spoil_nonsense, spoil_cut, spoil_empty, spoil_foreign, spoil_numbers, spoil_metadata, spoil_question]
 
 
 @pytest.mark.parametrize("spoil", SPOILERS)
@@ -200,6 +207,69 @@ def test_kept_results_are_read_without_computing(tmp_path):
         assert (result.instance, result.policy, result.horizon, result.constant) == (kept.instance, kept.policy, kept.horizon, kept.constant)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"replications": 0},
+        {"replications": 7},
+        {"replications": 10**30},
+        {"constant": "x"},
+        {"chunks": "../../elsewhere"},
+        {"policy": "greedy"},
+        {"seed": 4},
+        {"seconds": None},
+    ],
+)
+def test_an_edited_index_is_refused_and_nothing_is_renamed(tmp_path, change):
+    th.run("fixed-u0.1", "lints", out=tmp_path, **ASKED)
+    [entry] = json.loads((tmp_path / "results.json").read_text())
+    (tmp_path / "results.json").write_text(json.dumps([entry | change]))
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(th.BadFile):
+        read_results(tmp_path)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", "[1]", "[" * 100_000])
+def test_an_index_that_is_none(tmp_path, content):
+    (tmp_path / "results.json").write_text(content)
+    with pytest.raises(th.BadFile, match="cannot be used"):
+        read_results(tmp_path)
+
+
+def test_chunks_of_another_question_are_not_reported(tmp_path):
+    th.run("fixed-u0.1", ["lints", "greedy"], out=tmp_path, **ASKED)
+    one, other = files_of(tmp_path)
+    one.write_bytes(other.read_bytes())
+    with pytest.raises(th.BadFile, match="it answers another question"):
+        read_results(tmp_path)
+
+
+def test_the_instance_beside_the_chunks_must_be_the_one_played(tmp_path):
+    th.run("fixed-u0.1", "lints", out=tmp_path, **ASKED)
+    [path] = tmp_path.rglob("_instance.toml")
+    path.write_text(path.read_text().replace("0.9", "0.8"))
+    with pytest.raises(th.BadFile, match="not the instance that was played"):
+        read_results(tmp_path)
+
+
+def test_mistakes_leave_the_study_file_of_another_study_alone(tmp_path):
+    th.run("fixed-u0.1", "lints", out=tmp_path, **ASKED)
+    before = (tmp_path / "study.toml").read_text()
+    with pytest.raises(th.InvalidInput):
+        th.run("scenario-one", "endoa", out=tmp_path, **ASKED)
+    assert (tmp_path / "study.toml").read_text() == before
+
+
+@pytest.mark.parametrize("name", ["", ".hidden", "../../x", "_x", "a" * 300, "\u4e2d"])
+def test_strange_names_stay_in_the_folder_and_can_be_read(tmp_path, name):
+    problem = th.Instance(th.instance("fixed-u0.1").sets, theta=[1, 0], name=name)
+    th.run(problem, "lints", out=tmp_path / "out", **ASKED)
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    assert pq.read_table(tmp_path / "out" / "chunks").num_rows > 0
+    assert read_results(tmp_path / "out")[0].instance == problem
+
+
 def test_a_study_that_has_not_ended_has_no_report(tmp_path):
     with pytest.raises(th.BadFile, match=r"is .* the folder of a study that has ended"):
         read_results(tmp_path)
@@ -222,7 +292,22 @@ def test_a_disk_that_takes_no_more_ends_in_one_line_and_leaves_no_broken_file(tm
     assert line.startswith("thrifty: ")
     assert line.endswith("cannot be written: File too large")
     assert files_of(tmp_path) == []
-    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["study.toml"]  # small enough to fit
+    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["study.toml", "_instance.toml"]  # small enough to fit
+
+
+def test_compiled_policies_of_ones_own_differ_by_all_their_parameters_and_all_their_files():
+    from tests.plain import Inherited, Needy
+
+    problem = th.instance("fixed-u0.1")
+    keys = {Question(problem, policy, 100).key for policy in (Needy(arm=0), Needy(arm=1), Inherited(), th.OAM())}
+    assert len(keys) == 4
+    assert {path.name for path in _source_files(Inherited)} == {"plain.py", "oam.py"}
+
+
+def test_a_policy_without_a_file_cannot_be_kept(tmp_path):
+    made = type("Made", (), {"__module__": "nowhere", "start": None, "choose": None, "learn": None})()
+    with pytest.raises(th.InvalidInput, match="a policy defined in a file"):
+        Question(th.instance("fixed-u0.1"), made, 100).code  # noqa: B018
 
 
 def test_policies_of_ones_own_are_kept_by_their_parameters_and_their_code(tmp_path):
@@ -232,3 +317,7 @@ def test_policies_of_ones_own_are_kept_by_their_parameters_and_their_code(tmp_pa
         th.run("fixed-u0.1", FirstArm(arm), out=tmp_path, horizon=50, replications=2)
     assert len(files_of(tmp_path)) == 2
     assert not (tmp_path / "study.toml").exists()
+    th.run("fixed-u0.1", "greedy", out=tmp_path, horizon=50, replications=2)
+    assert (tmp_path / "study.toml").exists()
+    th.run("fixed-u0.1", FirstArm(2), out=tmp_path, horizon=50, replications=2)
+    assert [path.name for path in tmp_path.glob("*study.toml*")] == ["_study.toml.aside"]  # it was of another study

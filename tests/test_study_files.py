@@ -88,7 +88,7 @@ def test_an_unknown_key_is_named_with_its_line(study_file, line, number, message
         (r"instances = .*", 'instances = ["gone.toml"]', r"gone.toml: No such file"),
         (r"horizon = .*", "horizon = 0.5", r"horizon: a whole number from 1 to 1e\+12 expected, got 0.5"),
         (r"horizon = .*", "horizon = [10, 10]", r"horizon\[1\]: each horizon once expected, got '10'"),
-        (r"replications = .*", 'replications = "many"', r"replications: a finite number expected, got 'many'"),
+        (r"replications = .*", 'replications = "many"', r"study.toml: replications: a finite number expected, got 'many'"),
         (r"seed = .*", "seed = true", r"seed: a finite number expected, got True"),
     ],
 )

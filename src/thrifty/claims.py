@@ -5,11 +5,12 @@ was not seen.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from thrifty.bound import Bound
-from thrifty.comparisons import Comparison, Evidence, Finding
+from thrifty.comparisons import Comparison, Evidence, Finding, Missing
 from thrifty.results import Result
 
 
@@ -83,10 +84,11 @@ class Verdict:
 
 
 def judge(claims: Sequence[Claim], results: Mapping[str, Sequence[Result]], bound: Callable[[str], Bound]) -> list[Verdict]:
-    """The verdicts on those claims whose experiments have been played; results by experiment, and the bound of an instance by its name."""
+    """The verdicts on those claims that the experiments which have been played can decide; results by experiment, and the bound of an instance by its name."""
     verdicts = []
     for claim in claims:
         if all(name in results for name in claim.experiments):
             evidence = Evidence([result for name in claim.experiments for result in results[name]], bound)
-            verdicts.append(Verdict(claim, tuple(case.comparison.find(evidence) for case in claim.cases)))
+            with suppress(Missing):
+                verdicts.append(Verdict(claim, tuple(case.comparison.find(evidence) for case in claim.cases)))
     return verdicts

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from thrifty import terminal
-from thrifty.errors import NOTHING, InvalidInput, ThriftyError
+from thrifty.errors import NOTHING, BadFile, InvalidInput, ThriftyError
 
 if TYPE_CHECKING:
     from thrifty.report.pages import Page
@@ -139,7 +139,7 @@ def run(
     }
     options = {key: next((value for value in values if value is not None), None) for key, values in given_or_asked.items()}
     settings = {"horizon": 1e4} | {key: value for key, value in options.items() if value is not None}
-    with _resumable(out):
+    with _resumable(out), _named(study):
         played = play(problems or asked.instances, specs or asked.policies, threads=threads, cluster=cluster, out=out, **settings)
     if as_json:
         terminal.print_json(played.to_json())
@@ -180,15 +180,18 @@ def report(
     """Make one self-contained page of kept results: figures, tables, verdicts, and how to run each again."""
     from thrifty.report.markdown import write_markdown
     from thrifty.report.pages import study_page
-    from thrifty.reproduction import read_reproduction
+    from thrifty.reproduction import CLAIMS_FILE, read_reproduction
     from thrifty.store import read_results
 
-    found = read_reproduction(Path(folder))
-    if found.results:
+    path = Path(folder)
+    if (path / CLAIMS_FILE).is_file():
+        found = read_reproduction(path)
         found.write_claims()
-    page = found.page if found.results else study_page(read_results(Path(folder)), folder)
+        page = found.page
+    else:
+        page = study_page(read_results(path), path)
     if markdown is None:
-        print(_write_page(page, Path(folder)))
+        print(_write_page(page, path))
     else:
         with terminal.busy("drawing"):
             write_markdown(page, Path(markdown))
@@ -215,6 +218,15 @@ def _resumable(out: str | None) -> Iterator[None]:
         if out is not None:
             print(f"thrifty: interrupted; what is done is in {out}: the same command goes on from there", file=sys.stderr)
         raise
+
+
+@contextmanager
+def _named(study: str | None) -> Iterator[None]:
+    """Mistakes in what a study file asks name the file."""
+    try:
+        yield
+    except InvalidInput as error:
+        raise error if study is None else BadFile(f"{study}: {error}") from None
 
 
 def _write_page(page: "Page", folder: Path) -> Path:

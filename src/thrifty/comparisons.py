@@ -14,6 +14,7 @@ from thrifty.wording import plain, power, with_error
 
 CLEAR = 2.0  # standard errors that make a difference
 MODEST = 1.5  # a margin is modest if the next is at most so many times as bad
+TINY = 1e-300  # instead of no regret at all, where that would be divided by
 FAR = 2.0  # far worse is at least so many times as bad
 
 
@@ -25,6 +26,10 @@ class Finding:
     measured: str
 
 
+class Missing(Exception):
+    """There are no results to decide a comparison by."""
+
+
 class Evidence:
     """Results to decide claims by, and the lower bounds of their instances."""
 
@@ -32,13 +37,19 @@ class Evidence:
         self._results = {(result.instance.name, result.policy, result.horizon): result for result in results}
         self.bound = bound
 
-    def horizons(self, instance: str, policy: str) -> list[int]:
-        """The horizons that a policy was played for, from short to long."""
-        return sorted(n for name, spec, n in self._results if (name, spec) == (instance, policy))
+    def horizons(self, instance: str, policy: str, least: int = 1) -> list[int]:
+        """The horizons that a policy was played for, from short to long: at least so many."""
+        found = sorted(n for name, spec, n in self._results if (name, spec) == (instance, policy))
+        if len(found) < least:
+            raise Missing
+        return found
 
     def at(self, instance: str, policy: str, horizon: int) -> Result:
-        """A result."""
-        return self._results[instance, policy, horizon]
+        """A result, of more than one replication."""
+        result = self._results.get((instance, policy, horizon))
+        if result is None or result.replications < 2:
+            raise Missing
+        return result
 
     def longest(self, instance: str, policy: str) -> Result:
         """The result with the longest horizon."""
@@ -133,7 +144,7 @@ class FarWorse(Pair):
     def find(self, evidence: Evidence) -> Finding:
         worse, better = self.longest(evidence)
         mean, se = _estimate(worse.final - FAR * better.final)
-        words = f"{_regret(worse)} against {_regret(better)} at n = {power(worse.horizon)}, {plain(worse.mean / better.mean, 2)} times as much"
+        words = f"{_regret(worse)} against {_regret(better)} at n = {power(worse.horizon)}, {plain(_ratio(worse, better), 2)} times as much"
         return Finding(mean > CLEAR * se, words)
 
 
@@ -143,11 +154,11 @@ class Wilder(Pair):
 
     def find(self, evidence: Evidence) -> Finding:
         wild, calm = self.longest(evidence)
-        logs = _log_deviation(wild.final), _log_deviation(calm.final)
-        se = math.hypot(_resampled(wild.final, _log_deviation), _resampled(calm.final, _log_deviation))
-        excess = logs[0] - logs[1] - math.log(FAR)
-        spread = f"standard deviation {plain(math.exp(logs[0]), 3)} against {plain(math.exp(logs[1]), 3)}"
-        return Finding(excess > CLEAR * se, f"{spread}, worst run {plain(wild.max, 3)} against {plain(calm.max, 3)}")
+        both = np.column_stack([wild.final, calm.final])
+        excess = _log_deviations(both) - math.log(FAR)
+        spread = f"standard deviation {plain(float(wild.final.std(ddof=1)), 3)} against {plain(float(calm.final.std(ddof=1)), 3)}"
+        holds = excess > CLEAR * _resampled(both, _log_deviations)
+        return Finding(holds, f"{spread}, worst run {plain(wild.max, 3)} against {plain(calm.max, 3)}")
 
 
 @dataclass(frozen=True)
@@ -163,13 +174,10 @@ class SmallerGain:
         ratios, errors, words = [], [], []
         for name in (self.instance, self.other):
             mine, other = evidence.longest(name, self.policy), evidence.longest(name, self.rival)
-            ratios.append(other.mean / mine.mean)
+            ratios.append(_ratio(other, mine))
             errors.append(_resampled(np.column_stack([other.final, mine.final]), _log_ratio))
             words.append(f"{with_error(ratios[-1], ratios[-1] * errors[-1])} on {name}")
-        clear = math.log(ratios[1] / ratios[0]) > CLEAR * math.hypot(*errors)
-        words = [
-            f"{plain(ratio, 3)} ± {plain(ratio * error, 2)} on {name}" for name, ratio, error in zip((self.instance, self.other), ratios, errors, strict=True)
-        ]
+        clear = ratios[0] > 0 and math.log(ratios[1] / ratios[0]) > CLEAR * math.hypot(*errors)
         return Finding(clear, f"{self.rival}'s regret over {self.policy}'s: {', '.join(words)}")
 
 
@@ -186,7 +194,7 @@ class BestModestly:
         others = [evidence.longest(self.instance, rival) for rival in self.rivals]
         leads = [_estimate(other.final - mine.final) for other in others]
         next_best = min(others, key=lambda other: other.mean)
-        words = f"{_regret(mine)}; the best of the others is {next_best.policy} with {_regret(next_best)}, {plain(next_best.mean / mine.mean, 2)} times as much"
+        words = f"{_regret(mine)}; the best of the others is {next_best.policy} with {_regret(next_best)}, {plain(_ratio(next_best, mine), 2)} times as much"
         return Finding(all(mean > CLEAR * se for mean, se in leads) and next_best.mean <= MODEST * mine.mean, words)
 
 
@@ -200,16 +208,16 @@ class Slope:
     within: float = 0.25
 
     def find(self, evidence: Evidence) -> Finding:
-        after = evidence.horizons(self.instance, self.policy)[-1]
-        before = next(n for n in evidence.horizons(self.instance, self.policy) if 100 * n >= after)
+        horizons = evidence.horizons(self.instance, self.policy, least=2)
+        after, before = horizons[-1], next(n for n in horizons if 100 * n >= horizons[-1])
         first, last = evidence.at(self.instance, self.policy, before), evidence.at(self.instance, self.policy, after)
         slope, se = _estimate((last.final - first.final) / math.log(after / before))
         constant = evidence.bound(self.instance).constant
         margin = self.within * constant
         holds = {
-            "near": abs(slope - constant) <= margin + CLEAR * se and CLEAR * se <= 2 * margin,  # and not for want of precision
+            "near": abs(slope - constant) <= margin and se <= margin,
             "above": slope - CLEAR * se > constant + margin,
-            "not below": slope + CLEAR * se >= constant,
+            "not below": slope >= constant or (slope + CLEAR * se >= constant and CLEAR * se <= 2 * margin),  # but not for want of precision
         }[self.than]
         ratio = f"R(n)/log n is {with_error(last.mean / math.log(after), last.se / math.log(after))} at n = {power(after)}"
         decades = f"from n = {power(before)} to {power(after)}"
@@ -225,7 +233,7 @@ class Flattens:
     share: float = 0.25
 
     def find(self, evidence: Evidence) -> Finding:
-        before, after = evidence.horizons(self.instance, self.policy)[-2:]
+        before, after = evidence.horizons(self.instance, self.policy, least=2)[-2:]
         first, last = evidence.at(self.instance, self.policy, before), evidence.at(self.instance, self.policy, after)
         slope, se = _estimate((last.final - first.final) / math.log(after / before))
         ratio = last.mean / math.log(after)
@@ -244,7 +252,7 @@ class Share:
 
     def find(self, evidence: Evidence) -> Finding:
         result = evidence.longest(self.instance, self.policy)
-        parts = result.regret[:, -1].mean(axis=0) / result.mean
+        parts = result.regret[:, -1].mean(axis=0) / max(result.mean, TINY)
         words = ", ".join(f"{label} {part:.1%}" for label, part in zip(result.labels, parts, strict=True))
         return Finding(bool(parts[result.labels.index(self.label)] >= self.share), f"{words} at n = {power(result.horizon)}")
 
@@ -288,12 +296,19 @@ def _resampled(values: Floats, statistic: Callable[[Floats], float]) -> float:
     return float(np.std([statistic(values[rng.integers(len(values), size=len(values))]) for _ in range(400)]))
 
 
-def _log_deviation(values: Floats) -> float:
-    return math.log(max(float(values.std(ddof=1)), 1e-300))
+def _log_deviations(pairs: Floats) -> float:
+    """Log of the ratio of the standard deviations of two columns."""
+    first, second = pairs.std(axis=0, ddof=1)
+    return math.log(max(first, TINY) / max(second, TINY))
 
 
 def _log_ratio(pairs: Floats) -> float:
-    return math.log(pairs[:, 0].mean() / pairs[:, 1].mean())
+    first, second = pairs.mean(axis=0)
+    return math.log(max(first, TINY) / max(second, TINY))
+
+
+def _ratio(one: Result, other: Result) -> float:
+    return one.mean / max(other.mean, TINY)
 
 
 def _regret(result: Result) -> str:
@@ -302,5 +317,7 @@ def _regret(result: Result) -> str:
 
 def _difference(mean: float, se: float, *, more: str = "more", less: str = "less") -> str:
     """In words how much less it is, `less by 12 ± 3 (4.0 standard errors)`, for a difference rival - policy."""
-    size = abs(mean) / se if se > 0 else math.inf if mean else 0.0
+    if mean == 0:
+        return "equal"
+    size = abs(mean) / se if se > 0 else math.inf
     return f"{less if mean > 0 else more} by {with_error(abs(mean), se)} ({size:.1f} standard errors)"

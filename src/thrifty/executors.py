@@ -1,20 +1,24 @@
 """Who does the work: threads of this machine, or a Dask cluster. What they answer does not depend on it."""
 
+import logging
 import os
 import re
+import socket
 import time
-from collections.abc import Generator, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+import warnings
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import replace
-from threading import Event
+from threading import Event, Thread
 from typing import Any, Protocol
 
 from thrifty.answers import Batch
-from thrifty.errors import InvalidInput, Unreachable
-from thrifty.questions import Chunk, answer
+from thrifty.errors import InvalidInput, ThriftyError, Unreachable
+from thrifty.questions import Chunk, answer, installed_code
 from thrifty.simulation import Tick
 
-PATIENCE = 8  # seconds that a cluster has to answer
+REACH, ANSWER = 3, 5  # seconds that a scheduler has to be reached, and to answer: less than ten together
+PATIENCE = 8  # seconds that it has to find a worker
 LOOK = 2  # seconds between two looks at a cluster that is silent
 LOST = 60  # seconds that a study waits for a worker once the cluster has none
 
@@ -71,13 +75,16 @@ class Cluster:
             import distributed
         except ImportError:
             raise InvalidInput("cluster", "Dask, pip install 'thrifty[cluster]',", "no module named distributed") from None
-        if not re.fullmatch(r"(tcp|tls|ws|wss)://[^/\s]+:\d+", address):
+        place = re.fullmatch(r"tcp://([^/\s]+):(\d{1,5})", address)
+        if place is None:
             raise InvalidInput("cluster", "an address such as tcp://host:8786", address)
         self.address = address
+        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what goes wrong is told by our own errors, in one line
         try:
-            self.client: Any = distributed.Client(address, timeout=PATIENCE, set_as_default=False)
-        except (OSError, ValueError, TypeError) as error:
-            raise Unreachable(f"cluster {address}: no Dask scheduler answers there ({' '.join(str(error).split())[:90]})") from None
+            socket.create_connection((place[1], int(place[2])), timeout=REACH).close()
+            self.client: Any = _within(ANSWER, lambda: distributed.Client(address, timeout=ANSWER, set_as_default=False))
+        except Exception as error:  # whatever Dask makes of an answer that is none
+            raise Unreachable(f"cluster {address}: no Dask scheduler answers there ({' '.join(str(error).split())[:90] or 'it keeps silent'})") from None
 
     def close(self) -> None:
         """Leave the cluster."""
@@ -88,7 +95,9 @@ class Cluster:
         import distributed
 
         threads = self._threads()
-        futures = {self.client.submit(_answer_there, chunk, chunk.question.code, pure=False): chunk for chunk in chunks}
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Sending large graph")  # an instance of very many arms
+            futures = {self.client.submit(_answer_there, chunk, installed_code(), pure=False): chunk for chunk in chunks}
         try:
             arriving = distributed.as_completed(list(futures), loop=self.client.loop, with_results=True)
             for future, batch in self._patiently(arriving):
@@ -112,11 +121,8 @@ class Cluster:
         while not arriving.is_empty():
             now = time.monotonic()
             if arriving.has_ready():
-                future, batch = next(arriving)
-                if future.cancelled():
-                    raise Unreachable(f"cluster {self.address}: the scheduler has forgotten the work; run the study again to go on")
                 seen = now
-                yield future, batch
+                yield self._next(arriving)
             elif now - asked > LOOK:
                 asked = now
                 if self.client.status == "running" and self.client.nthreads():
@@ -125,6 +131,32 @@ class Cluster:
                     raise Unreachable(f"cluster {self.address}: no worker is left; run the study again to go on")
             else:
                 time.sleep(0.02)
+
+    def _next(self, arriving: Any) -> tuple[Any, Batch]:
+        """The next answer, or why there is none."""
+        try:
+            future, batch = next(arriving)
+        except ThriftyError:
+            raise
+        except Exception as error:  # whatever was raised there
+            raise Unreachable(f"cluster {self.address}: a chunk could not be computed there: {type(error).__name__}: {error}") from error
+        if future.cancelled():
+            raise Unreachable(f"cluster {self.address}: the scheduler has forgotten the work; run the study again to go on")
+        return future, batch
+
+
+def _within(seconds: float, make: Callable[[], Any]) -> Any:
+    """What make gives, unless it takes longer; then it is left to itself."""
+    made: Future[Any] = Future()
+
+    def work() -> None:
+        try:
+            made.set_result(make())
+        except BaseException as error:
+            made.set_exception(error)
+
+    Thread(target=work, daemon=True).start()
+    return made.result(timeout=seconds)
 
 
 class _GivenUp(Exception):
@@ -143,6 +175,6 @@ def _shared(batch: Batch, threads: int) -> Batch:
 
 def _answer_there(chunk: Chunk, code: str) -> Batch:
     """Answer a chunk on another machine, if it would compute the same."""
-    if chunk.question.code != code:
+    if installed_code() != code:
         raise Unreachable("a worker of the cluster has another version of thrifty, NumPy or Numba: install the same on all machines")
     return answer(chunk)

@@ -181,7 +181,7 @@ CLAIMS = (
         "fixed-less",
         "Section 5.1",
         ("fixed",),
-        "On the fixed set OAM has much less regret than LinUCB.",
+        "On the fixed set OAM has less regret than LinUCB.",
         _by_width(Less, "fixed-u0.1", prefix="u = 0.1 and ") + _by_width(Less, "fixed-u0.2", prefix="u = 0.2 and "),
         "The width decides: at d = 2 and n = 1e4 the square of oful is about 50, that of fn 26. The paper does not say which it used.",
     ),
@@ -300,7 +300,7 @@ CLAIMS = (
         ("long-run",),
         "OAM's regret is C log n to first order: its slope in log n tends to C.",
         tuple(Case(f"the instance is {name}", Slope(name, OAM, "near")) for name in LONG),
-        "Near means within a quarter of C, beyond two standard errors. The theorem assumes that the optimum is unique and that each set spans the space:"
+        "Near means within a quarter of C, and known to a quarter of it. The theorem assumes that the optimum is unique and that each set spans the space:"
         " not so in scenario one.",
     ),
     Claim(

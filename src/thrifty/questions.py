@@ -8,9 +8,8 @@ import hashlib
 import inspect
 import json
 import pickle
-import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache, cached_property
 from importlib.metadata import version
 from pathlib import Path
@@ -56,14 +55,20 @@ class Question:
     def labels(self) -> tuple[str, ...]:
         return label_names(self.policy)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what is derived: another machine derives it anew."""
+        return {name: value for name, value in self.__dict__.items() if name in self.__dataclass_fields__}
+
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """Everything that decides the bits of an answer, as JSON."""
+        """Everything that decides the bits of an answer, as JSON; the instance by the hash of its TOML text."""
+        kind = type(self.policy)
         return {
             "instance_name": self.problem.name,
-            "instance": self.problem.name if isinstance(self.problem, Ensemble) else self.problem.to_toml(),
+            "instance": None if isinstance(self.problem, Ensemble) else digest_of(self.problem.to_toml()),
             "policy": name_of(self.policy),
-            "content": "" if isinstance(self.policy, Policy) else _content(self.policy),
+            "class": f"{kind.__module__}.{kind.__qualname__}",
+            "parameters": _parameters(self.policy),
             "labels": list(self.labels),
             "horizon": self.horizon,
             "seed": self.seed,
@@ -74,12 +79,12 @@ class Question:
     @cached_property
     def key(self) -> str:
         """A hash of the identity."""
-        return hashlib.sha256(json.dumps(self.identity, sort_keys=True).encode()).hexdigest()[:16]
+        return key_of(self.identity)
 
-    @cached_property
+    @property
     def code(self) -> str:
-        """A hash of the code that computes the answers: what all policies share, and the policy's own file."""
-        return _code(_source_file(self.policy), isinstance(self.problem, Ensemble))
+        """A hash of the code that computes the answers: what all policies share, and the files that define this one."""
+        return _code(_source_files(type(self.policy)), isinstance(self.problem, Ensemble))
 
     def try_out(self, *, compiled: bool = True) -> None:
         """Let mistakes show before the work begins: play one round, which also compiles the policy, or only look."""
@@ -130,26 +135,54 @@ def _play(question: Question, replicate: int, tick: Tick | None) -> Replicate:
     return simulate(problem, policy, horizon=question.horizon, seed=question.seed, replicate=replicate, rewards=question.rewards, times=times, tick=tick)
 
 
+def key_of(identity: dict[str, Any]) -> str:
+    """A hash of the identity of a question."""
+    return digest_of(json.dumps(identity, sort_keys=True))[:16]
+
+
+def digest_of(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
 @cache
-def _code(own: Path, drawn: bool) -> str:
-    others = {_source_file(kind) for kind in POLICIES.values()}
+def installed_code() -> str:
+    """A hash of everything here that computes: two machines that agree on it answer alike."""
+    return fingerprint([*computing_files(), PACKAGE / "catalog.py"], *_versions())
+
+
+@cache
+def _code(own: tuple[Path, ...], drawn: bool) -> str:
+    others = {path for kind in POLICIES.values() for path in _source_files(kind)}
     shared = [path for path in computing_files() if path not in _NOT_COMPUTING and path not in others]
     catalog = [PACKAGE / "catalog.py"] if drawn else []
-    return fingerprint([*shared, own, *catalog], f"numpy {version('numpy')}", f"numba {version('numba')}")
+    return fingerprint([*shared, *own, *catalog], *_versions())
 
 
-def _source_file(policy: Any) -> Path:
-    """The file that a policy's class is defined in."""
-    kind = policy if isinstance(policy, type) else type(policy)
-    try:
-        return Path(inspect.getfile(kind))
-    except (OSError, TypeError):
-        raise InvalidInput(f"{kind.__name__}", "a policy defined in a file, so that its results can be kept", sys.modules.get(kind.__module__)) from None
+def _versions() -> list[str]:
+    return [f"{package} {version(package)}" for package in ("numpy", "numba", "scipy")]
 
 
-def _content(policy: Any) -> str:
-    """A hash of the parameters of a plain policy."""
+def _source_files(kind: type) -> tuple[Path, ...]:
+    """The files that define a policy's class and those it inherits from, but for the contract that all share."""
+    files = []
+    for one in kind.__mro__:
+        if one in (object, Policy) or one.__module__ in ("builtins", "typing", "abc"):
+            continue
+        try:
+            path = Path(inspect.getfile(one))
+        except (OSError, TypeError):
+            path = Path()
+        if not path.is_file():
+            raise InvalidInput(one.__name__, "a policy defined in a file, so that its results can be kept", one.__module__)
+        files.append(path)
+    return tuple(dict.fromkeys(files))
+
+
+def _parameters(policy: AnyPolicy) -> str:
+    """All parameters of a policy: its fields, or a hash of a plain one as it is pickled."""
+    if isinstance(policy, Policy):
+        return repr({field.name: getattr(policy, field.name) for field in fields(policy)})
     try:
         return hashlib.sha256(pickle.dumps(policy)).hexdigest()
-    except Exception as error:
+    except Exception as error:  # whatever a user's class raises
         raise InvalidInput(name_of(policy), "a policy that can be pickled, so that its results can be kept", error) from None

@@ -18,6 +18,8 @@ from thrifty.results import Result
 from thrifty.store import RESULTS, read_results
 from thrifty.study import ask, run_together
 
+CLAIMS_FILE = "claims.json"  # tells a folder that `reproduce` has made
+
 
 @dataclass(frozen=True)
 class Reproduction:
@@ -34,12 +36,12 @@ class Reproduction:
     @property
     def page(self) -> Page:
         """The page about them."""
-        return paper_page(self.results, self.verdicts, str(self.folder))
+        return paper_page(self.results, self.verdicts, self.folder)
 
     def write_claims(self) -> None:
         """Write claims.json into the folder."""
         entries = [verdict.to_json() for verdict in self.verdicts]
-        write_whole(self.folder / "claims.json", json.dumps(entries, indent=2, ensure_ascii=False) + "\n")
+        write_whole(self.folder / CLAIMS_FILE, json.dumps(entries, indent=2, ensure_ascii=False) + "\n")
 
 
 def reproduce(

@@ -19,7 +19,8 @@ from thrifty.handles import Compiled, Handle
 from thrifty.instances import Instance
 from thrifty.policies.base import ROUNDS, SOLVES, UNSOLVED, Policy, choose, learn, record
 
-BLOCK = 1 << 17  # rounds between two looks at the clock
+BLOCK = 1 << 17  # rounds between two looks at the clock, at most
+BLOCK_TERMS = 1 << 25  # products x_i V^-1_ij x_j between them, roughly: a tenth of a second
 REWARDS = ("gaussian", "bernoulli")
 SUBGAUSSIAN = 0.5  # the noise that policies are told of when rewards lie in [0, 1]
 
@@ -231,7 +232,8 @@ def simulate(
     if isinstance(policy, Policy):
         state = policy.start(instance.sets, noise=noise, horizon=horizon)
         clock = state.ledger.clock
-        blocks = _play_blocks(Game(state, truth, score, luck), rounds or horizon)
+        block = max(1, min(BLOCK, BLOCK_TERMS // (instance.sets.rows.size * instance.sets.dimension)))
+        blocks = _play_blocks(Game(state, truth, score, luck), rounds or horizon, block)
     else:
         player = _started(policy, instance.sets, noise, horizon, luck.uniforms)
         blocks = _play_plainly(player, instance.sets, truth, score, luck, rounds or horizon)
@@ -241,12 +243,12 @@ def simulate(
     return Replicate(score.times, score.rounds_at, score.regret_at, int(clock[SOLVES]), int(clock[UNSOLVED]))
 
 
-def _play_blocks(game: Game, rounds: int) -> Iterator[int]:
+def _play_blocks(game: Game, rounds: int, block: int) -> Iterator[int]:
     """Play a compiled policy block by block; yields how many rounds it was each time."""
     go_on = play.of(game.state)
     handle = set_up.of(game.state)(game.state, game.truth, game.score, *game.luck)
-    for start in range(0, rounds, BLOCK):
-        stop = min(start + BLOCK, rounds)
+    for start in range(0, rounds, block):
+        stop = min(start + block, rounds)
         go_on(handle, stop)
         yield stop - start
 

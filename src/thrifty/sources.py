@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).parent
@@ -35,6 +36,11 @@ def fingerprint(paths: Iterable[Path], *words: str) -> str:
     """A short hash of the content of files, wherever they lie, and of words."""
     digest = hashlib.sha256(" ".join(words).encode())
     for path in paths:
-        digest.update(f"\0{path.name}\0".encode())
-        digest.update(path.read_bytes())
+        digest.update(f"\0{path.name}\0{_content(path)}".encode())
     return digest.hexdigest()[:16]
+
+
+@cache
+def _content(path: Path) -> str:
+    """A hash of a file as it was when first asked for, for thrifty's own at import: what runs is what was loaded, whatever an editor does to the file then."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -19,7 +19,7 @@ from thrifty.catalog import Ensemble
 from thrifty.errors import BadFile, SetAside
 from thrifty.files import make_folder, write_whole
 from thrifty.instances import Instance
-from thrifty.questions import Question
+from thrifty.questions import Question, digest_of, key_of
 from thrifty.results import Result
 from thrifty.simulation import checkpoints
 
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 _REPETITIVE = ["instance", "policy", "label", "replicate", "round", "solves", "unsolved"]
+CHUNKS = "chunks"  # where a study's folder has its Parquet files
+INSTANCE = "_instance.toml"  # beside them, what was played
 RESULTS = "results.json"  # what a study writes when it has ended
 
 
@@ -40,33 +42,38 @@ class Store:
     def home(self, question: Question) -> Path:
         """The folder of a question's answers: its name is for people, the hash at its end is what counts."""
         words = (question.problem.name, str(question.identity["policy"]), f"n{question.horizon}", question.key)
-        return self.folder / "_".join(re.sub(r"[^A-Za-z0-9.-]+", "-", word)[:40] for word in words)
+        name = "_".join(re.sub(r"[^A-Za-z0-9.-]+", "-", word)[:40] for word in words)
+        return self.folder / (name if name[0].isalnum() else f"instance{name}")  # readers of folders pass over names that begin with . or _
 
     def write(self, question: Question, batch: Batch) -> None:
         """Keep an answer, whole or not at all."""
         home = self.home(question)
         make_folder(home)
+        if isinstance(question.problem, Instance) and not (home / INSTANCE).exists():
+            question.problem.save(home / INSTANCE)
         write_whole(home / _name(batch), _to_parquet(question.identity, batch))
 
     def read(self, question: Question) -> list[Batch]:
-        """All answers to a question that can be trusted."""
-        return read_home(self.home(question), question.identity)[1]
+        """All answers to a question that can be trusted; other files are set aside."""
+        batches = []
+        for path in _files(self.home(question)):
+            try:
+                found, batch = _from_parquet(path)
+                if found != question.identity:
+                    raise _Untrusted("it answers another question")
+                batches.append(batch)
+            except _Untrusted as error:
+                _set_aside(path, str(error))
+            except FileNotFoundError:
+                continue  # another run has just set it aside
+        return batches
 
 
-def read_home(home: Path, expected: dict[str, Any] | None = None) -> tuple[dict[str, Any], list[Batch]]:
-    """The identity of the question that a folder answers, and the answers; what cannot be trusted is set aside."""
-    identity, batches = expected, []
-    for path in sorted(home.glob("*.parquet")):
-        try:
-            found, batch = _from_parquet(path)
-            if identity is not None and found != identity:
-                raise _Untrusted("it answers another question")
-        except _Untrusted as error:
-            _set_aside(path, str(error))
-        else:
-            identity = found
-            batches.append(batch)
-    return identity or {}, batches
+def _files(home: Path) -> list[Path]:
+    try:
+        return sorted(home.glob("*.parquet"))
+    except OSError as error:
+        raise BadFile(f"{home}: {error.strerror or error}") from None
 
 
 class _Untrusted(Exception):
@@ -82,9 +89,11 @@ def _set_aside(path: Path, why: str) -> None:
     aside = next(place for i in range(1000) if not (place := path.with_name(f"_{path.name}.aside{i or ''}")).exists())
     try:
         path.rename(aside)
+    except FileNotFoundError:
+        return  # another run was faster
     except OSError as error:
         raise BadFile(f"{path}: {why}, and it cannot be set aside: {error.strerror or error}") from None
-    warnings.warn(f"{path}: {why}; set aside as {aside.name}", SetAside, stacklevel=4)
+    warnings.warn(f"{path}: {why}; set aside as {aside.name}", SetAside, stacklevel=3)
 
 
 def _to_parquet(identity: dict[str, Any], batch: Batch) -> bytes:
@@ -104,6 +113,8 @@ def _from_parquet(path: Path) -> tuple[dict[str, Any], Batch]:
 
     try:
         table = parquet.read_table(path, partitioning=None)
+    except FileNotFoundError:
+        raise
     except PermissionError as error:
         raise BadFile(f"{path}: {error.strerror or error}") from None
     except (OSError, ValueError, pyarrow.ArrowException) as error:
@@ -113,7 +124,7 @@ def _from_parquet(path: Path) -> tuple[dict[str, Any], Batch]:
         identity = head["question"]
         batch = _batch(table, head, len(checkpoints(identity["horizon"])), len(identity["labels"]))
         sound = head["format"] == FORMAT and head["digest"] == _digest(identity, batch) and path.name == _name(batch) and _table(identity, batch).equals(table)
-    except (TypeError, KeyError, ValueError, AttributeError, pyarrow.ArrowException):
+    except (TypeError, KeyError, ValueError, AttributeError, OverflowError, RecursionError, pyarrow.ArrowException):
         raise _Untrusted("not a file of thrifty's results") from None
     if not sound:
         raise _Untrusted("its numbers are not those that were written")
@@ -166,25 +177,38 @@ def _digest(identity: dict[str, Any], batch: Batch) -> str:
 
 
 def read_results(folder: Path) -> tuple[Result, ...]:
-    """The results of a study that has been kept in a folder."""
+    """The results of a study that has been kept in a folder; nothing is changed there."""
     path = folder / RESULTS
     try:
         entries = json.loads(path.read_text())
+        if not isinstance(entries, list) or not entries:
+            raise ValueError("a list of results expected")
         return tuple(_read_result(folder, entry) for entry in entries)
     except FileNotFoundError:
         raise BadFile(f"{path}: not there; is {folder} the folder of a study that has ended? `thrifty run --study FILE --out {folder}` goes on") from None
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except _Untrusted as error:
+        raise BadFile(f"{error}; run the study again") from None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise BadFile(f"{path}: cannot be used: {error}") from None
 
 
 def _read_result(folder: Path, entry: dict[str, Any]) -> Result:
-    identity, batches = read_home(folder / entry["chunks"])
-    if gaps(batches, entry["replications"]):
-        raise BadFile(f"{folder / entry['chunks']}: replications are missing; run the study again")
-    batch = assemble(batches, entry["replications"])
-    drawn = identity["instance"] == identity["instance_name"]
+    """What an entry of results.json speaks of, from its chunks, which must be what the entry and the name of their folder say."""
+    home = folder / CHUNKS / Path(entry["chunks"]).name
+    asked = {key: entry[key] for key in ("policy", "horizon", "seed", "rewards")} | {"instance_name": entry["instance"]}
+    identity: dict[str, Any] = {}
+    batches = []
+    for path in _files(home):
+        identity, batch = _from_parquet(path)
+        if not home.name.endswith(f"_{key_of(identity)}") or any(identity[key] != value for key, value in asked.items()):
+            raise _Untrusted(f"{path}: it answers another question")
+        batches.append(batch)
+    replications, constant = int(entry["replications"]), entry["constant"]
+    if replications < 1 or gaps(batches, replications):
+        raise _Untrusted(f"{home}: replications are missing")
+    batch = assemble(batches, replications)
     return Result(
-        instance=Ensemble(identity["instance"]) if drawn else Instance.from_toml(identity["instance"]),
+        instance=Ensemble(identity["instance_name"]) if identity["instance"] is None else _instance(home, identity["instance"]),
         policy=identity["policy"],
         labels=tuple(identity["labels"]),
         seed=identity["seed"],
@@ -194,7 +218,14 @@ def _read_result(folder: Path, entry: dict[str, Any]) -> Result:
         rounds=batch.rounds,
         solves=batch.solves,
         unsolved=batch.unsolved,
-        seconds=entry["seconds"],
-        constant=entry["constant"],
-        chunks=entry["chunks"],
+        seconds=float(entry["seconds"]),
+        constant=None if constant is None else float(constant),
+        chunks=f"{CHUNKS}/{home.name}",
     )
+
+
+def _instance(home: Path, digest: str) -> Instance:
+    found = Instance.load(home / INSTANCE)
+    if digest_of(found.to_toml()) != digest:
+        raise _Untrusted(f"{home / INSTANCE}: not the instance that was played")
+    return found

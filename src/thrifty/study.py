@@ -5,7 +5,7 @@ A study that is kept in a folder can be stopped at any moment, and goes on where
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import product
@@ -21,20 +21,19 @@ from thrifty.errors import InvalidInput
 from thrifty.executors import Cluster, Executor, Threads
 from thrifty.files import make_folder, write_whole
 from thrifty.instances import Instance
-from thrifty.policies import Policy
+from thrifty.policies import POLICIES
 from thrifty.policies import policy as named_policy
 from thrifty.progress import rounds_bar
 from thrifty.questions import Question
 from thrifty.report.figures import regret_figure, save_figure
 from thrifty.results import Result
 from thrifty.simulation import AnyPolicy, name_of, truth_of
-from thrifty.store import RESULTS, Store
-from thrifty.study_files import StudyFile, write_study
+from thrifty.store import CHUNKS, RESULTS, Store
+from thrifty.study_files import STUDY, StudyFile, write_study
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-CHUNKS = "chunks"  # where a study's folder has its Parquet files
 MOST_ROUNDS = 10**12  # of a replication; more is taken for a mistake
 
 
@@ -102,8 +101,7 @@ def run(
     progress : whether to show a bar; by default where standard error is a terminal
     """
     asked = ask(instances, policies, horizon=horizon, replications=replications, seed=seed, rewards=rewards)
-    workers = None if threads is None else _whole(threads, "threads", 1024)
-    return run_together([(asked, None if out is None else Path(out))], threads=workers, cluster=cluster, progress=progress)[0]
+    return run_together([(asked, None if out is None else Path(out))], threads=threads, cluster=cluster, progress=progress)[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,19 +120,21 @@ class Asked:
         return [Question(*one, self.seed, self.rewards) for one in product(self.problems, self.policies, self.horizons)]
 
     def write(self, folder: Path) -> None:
-        """Write a study file that asks the same; policies of your own cannot be written down."""
-        if all(isinstance(policy, Policy) for policy in self.policies):
+        """Write a study file that asks the same. Policies of your own cannot be written down: then a file of another study goes aside."""
+        if all(type(policy) in POLICIES.values() for policy in self.policies):
             horizon = self.horizons if len(self.horizons) > 1 else self.horizons[0]
             specs = tuple(name_of(policy) for policy in self.policies)
             write_study(folder, self.problems, StudyFile((), specs, horizon, self.replications, self.seed, self.rewards))
+        elif (folder / STUDY).exists():
+            (folder / STUDY).replace(folder / f"_{STUDY}.aside")
 
 
 def ask(instances: Any, policies: Any, *, horizon: Any, replications: float = 100, seed: int = 0, rewards: str = "gaussian") -> Asked:
     """Check what `run` is asked; see there."""
     asked = Asked(
-        problems=tuple(named_problem(item) if isinstance(item, str | os.PathLike) else item for item in _listed(instances)),
-        policies=tuple(named_policy(item) if isinstance(item, str) else item for item in _listed(policies)),
-        horizons=tuple(_whole(n, "horizon", MOST_ROUNDS) for n in _listed(horizon)),
+        problems=tuple(named_problem(item) if isinstance(item, str | os.PathLike) else item for item in _listed(instances, "instances")),
+        policies=tuple(named_policy(item) if isinstance(item, str) else item for item in _listed(policies, "policies")),
+        horizons=tuple(_whole(n, "horizon", MOST_ROUNDS) for n in _listed(horizon, "horizon")),
         replications=_whole(replications, "replications", 10**7),
         seed=_whole(seed, "seed", 2**63, least=0),
         rewards=rewards,
@@ -142,7 +142,7 @@ def ask(instances: Any, policies: Any, *, horizon: Any, replications: float = 10
     for item in asked.problems:
         if not isinstance(item, Instance | Ensemble):
             raise InvalidInput("instances", "thrifty.Instance, or the name of one", item)
-        truth_of(item.instance(seed, 0) if isinstance(item, Ensemble) else item, rewards)
+        truth_of(item.instance(asked.seed, 0) if isinstance(item, Ensemble) else item, rewards)
     _distinct([item.name for item in asked.problems], "instances")
     _distinct([name_of(policy) for policy in asked.policies], "policies")
     _distinct([str(n) for n in asked.horizons], "horizon")
@@ -158,14 +158,20 @@ def run_together(
     figures: bool = True,
 ) -> list[Study]:
     """Run studies as one pile of work, each kept in its folder if it has one."""
-    for asked, folder in studies:
+    workers = None if threads is None else _whole(threads, "threads", 1024)
+    for _, folder in studies:
         if folder is not None:
             make_folder(folder)
-            asked.write(folder)
     pieces = _look_up(studies, progress)
-    with closing(Cluster(cluster) if cluster is not None else Threads(threads)) as executor:
+    constants = _constants(pieces)
+    missing = any(piece.chunks for piece in pieces)
+    with closing(Cluster(cluster) if cluster is not None and missing else Threads(workers)) as executor:
+        _try_out(pieces, executor)
+        for asked, folder in studies:
+            if folder is not None:
+                asked.write(folder)
         _answer(pieces, executor, progress)
-    done = iter(_results(pieces))
+    done = (piece.result(constants[piece.question.problem]) for piece in pieces)
     found = [Study(tuple(next(done) for _ in asked.questions())) for asked, _ in studies]
     for study, (_, folder) in zip(found, studies, strict=True):
         if folder is not None:
@@ -193,16 +199,34 @@ class _Piece:
         self.chunks = [chunk for gap in gaps(self.batches, replications) for chunk in question.chunks(gap)]
 
     def take(self, batch: Batch) -> None:
+        """Keep an answer."""
         if self.store is not None:
             self.store.write(self.question, batch)
         self.batches.append(batch)
 
+    def result(self, constant: float | None) -> Result:
+        """The result, once everything is answered."""
+        chunks = None if self.store is None else f"{CHUNKS}/{self.store.home(self.question).name}"
+        return Result.of(self.question, assemble(self.batches, self.replications), constant, chunks)
+
+
+def _constants(pieces: Sequence[_Piece]) -> dict[Problem, float | None]:
+    """C of every problem that has one."""
+    problems = {piece.question.problem: piece.question.rewards for piece in pieces}
+    return {
+        problem: lower_bound(problem).constant if rewards == "gaussian" and isinstance(problem, Instance) else None for problem, rewards in problems.items()
+    }
+
+
+def _try_out(pieces: Sequence[_Piece], executor: Executor) -> None:
+    """Let mistakes show, and everything compile, before the work begins."""
+    new = {(piece.question.problem.name, name_of(piece.question.policy)): piece.question for piece in pieces if piece.chunks}
+    for question in new.values():
+        question.try_out(compiled=executor.local)
+
 
 def _answer(pieces: Sequence[_Piece], executor: Executor, progress: bool | None) -> None:
     """Have what is missing computed, and keep it."""
-    new = {(piece.question.problem.name, name_of(piece.question.policy)): piece.question for piece in pieces if piece.chunks}
-    for question in new.values():  # mistakes show, and everything compiles, before the work begins
-        question.try_out(compiled=executor.local)
     owners = {chunk: piece for piece in pieces for chunk in piece.chunks}
     total = sum(piece.replications * piece.question.horizon for piece in pieces)
     missing = sum(chunk.rounds for chunk in owners)
@@ -211,28 +235,17 @@ def _answer(pieces: Sequence[_Piece], executor: Executor, progress: bool | None)
             owners[chunk].take(batch)
 
 
-def _results(pieces: Sequence[_Piece]) -> Iterator[Result]:
-    """The results, once everything is answered."""
-    constants: dict[Problem, float | None] = {}
-    for piece in pieces:
-        question, problem = piece.question, piece.question.problem
-        if problem not in constants:
-            constants[problem] = lower_bound(problem).constant if question.rewards == "gaussian" and isinstance(problem, Instance) else None
-        chunks = None if piece.store is None else f"{CHUNKS}/{piece.store.home(question).name}"
-        yield Result.of(question, assemble(piece.batches, piece.replications), constants[problem], chunks)
-
-
 def _distinct(names: Sequence[str], where: str) -> None:
     for i, name in enumerate(names):
         if name in names[:i]:
             raise InvalidInput(f"{where}[{i}]", "a name not used before" if where != "horizon" else "each horizon once", name)
 
 
-def _listed(items: Any) -> list[Any]:
+def _listed(items: Any, where: str) -> list[Any]:
     """One item or many as a list."""
     listed = list(items) if isinstance(items, Iterable) and not isinstance(items, str) else [items]
     if not listed:
-        raise InvalidInput("run", "at least one instance and one policy", listed)
+        raise InvalidInput(where, "at least one", listed)
     return listed
 
 

@@ -19,6 +19,7 @@ from thrifty.errors import NOTHING, BadFile, InvalidInput, ThriftyError, Unknown
 from thrifty.files import make_folder, read_toml, toml_literal, write_whole
 from thrifty.instances import Instance
 
+STUDY = "study.toml"
 _KEYS = ("instances", "policies", "horizon", "replications", "seed", "rewards")
 
 
@@ -62,13 +63,13 @@ def write_study(folder: Path, problems: Sequence[Problem], asked: StudyFile) -> 
     for i, item in enumerate(problems):
         names.append(item.name)
         if isinstance(item, Instance) and not _in_catalog(item):
-            names[i] = f"instances/{i}-{re.sub(r'[^A-Za-z0-9.=-]+', '-', item.name)}.toml"
+            names[i] = f"instances/{i}-{re.sub(r'[^A-Za-z0-9.-]+', '-', item.name)[:40]}.toml"
             make_folder(folder / "instances")
             write_whole(folder / names[i], item.to_toml())
     values: dict[str, Any] = {"instances": names, "policies": list(asked.policies), "horizon": asked.horizon}
     values |= {"replications": asked.replications, "seed": asked.seed, "rewards": asked.rewards}
     lines = [f"{key} = {toml_literal(list(value) if isinstance(value, tuple) else value)}\n" for key, value in values.items() if value is not None]
-    write_whole(folder / "study.toml", "".join(lines))
+    write_whole(folder / STUDY, "".join(lines))
 
 
 def _in_catalog(item: Instance) -> bool:

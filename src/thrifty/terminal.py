@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from thrifty.wording import count
+from thrifty.wording import count, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -45,7 +45,7 @@ def print_study(study: "Study") -> None:
         numbers = ["" if math.isnan(number) else f"{number:.4g}" for number in (result.mean, result.se, result.median, result.p95, result.max)]
         ratio = "" if result.ratio is None else f"{result.ratio:.3g}"
         horizon = [f"{result.horizon:,}"] if several else []
-        table.add_row(_plain(result.instance.name), _plain(result.policy), *horizon, *numbers, ratio)
+        table.add_row(printable(result.instance.name), printable(result.policy), *horizon, *numbers, ratio)
     _show(table)
     longest = max(result.horizon for result in study.results)
     split = [result for result in study.results if len(result.labels) > 1 and result.horizon == longest]
@@ -62,7 +62,8 @@ def _print_labels(results: list["Result"]) -> None:
             if mean["rounds"] > 0:
                 share = f"{mean['regret'] / entry['mean']:.1%}" if entry["mean"] > 0 else ""
                 solves = f"{entry['solves']:.0f}" + (f" ({entry['unsolved']:.1f} missed)" if entry["unsolved"] else "") if label == "matched" else ""
-                table.add_row(_plain(result.instance.name), _plain(result.policy), label, f"{mean['rounds']:,.0f}", f"{mean['regret']:.4g}", share, solves)
+                who = (printable(result.instance.name), printable(result.policy), label)
+                table.add_row(*who, f"{mean['rounds']:,.0f}", f"{mean['regret']:.4g}", share, solves)
     _show(table)
 
 
@@ -85,7 +86,7 @@ def print_bound(found: "Bound") -> None:
     """One instance: the constant, what it means, and who carries the exploration."""
     problem, sets = found.instance, found.instance.sets
     size = {"contexts": sets.contexts, "arms": len(sets.rows), "dimension": sets.dimension}
-    print(f"{_plain(problem.name)}: {_size(size)}, noise {problem.noise:g}")
+    print(f"{printable(problem.name)}: {_size(size)}, noise {problem.noise:g}")
     print(f"C = {found.constant:.6g}   ({found.status}, {_certified(found)})")
     print(found.in_words())
     table = _table("context", "probability", "arm", "gap", "pulls per log n", "share of C", numeric=("probability", "gap", "pulls per log n", "share of C"))
@@ -93,7 +94,7 @@ def print_bound(found: "Bound") -> None:
     for row in carriers[:MOST_ROWS]:
         pulls = "free" if row.free else f"{row.pulls:.6g}"
         share = "" if row.free else f"{row.share:.1%}"
-        table.add_row(_plain(row.context), f"{row.probability:g}", _plain(row.arm), f"{row.gap:.6g}", pulls, share)
+        table.add_row(printable(row.context), f"{row.probability:g}", printable(row.arm), f"{row.gap:.6g}", pulls, share)
     _show(table)
     if len(carriers) > MOST_ROWS:
         print(f"and {len(carriers) - MOST_ROWS} more (--json has all)")
@@ -108,17 +109,12 @@ def print_bounds(bounds: list["Bound"]) -> None:
     for found in bounds:
         sets = found.instance.sets
         exploring = [row for row in found.carriers() if not row.free]
-        who = ", ".join(f"{_plain(row.context)}/{_plain(row.arm)} {row.share:.0%}" for row in exploring[:3]) + (", ..." if len(exploring) > 3 else "")
+        who = ", ".join(f"{printable(row.context)}/{printable(row.arm)} {row.share:.0%}" for row in exploring[:3]) + (", ..." if len(exploring) > 3 else "")
         counts = [str(count) for count in (sets.contexts, len(sets.rows), sets.dimension, found.reduced_dimension)]
-        table.add_row(_plain(found.instance.name), *counts, f"{found.constant:.6g}", _certified(found), who or "free")
+        table.add_row(printable(found.instance.name), *counts, f"{found.constant:.6g}", _certified(found), who or "free")
     _show(table)
     print("M contexts; d' directions that the optimal arms leave to explore; C regret per log n that no")
     print("consistent policy can beat; exploration: context/arm and its share of C.")
-
-
-def _plain(name: str) -> str:
-    """A name without characters that would move the cursor or change colours."""
-    return "".join(character if character.isprintable() else "?" for character in name)
 
 
 def _certified(found: "Bound") -> str:

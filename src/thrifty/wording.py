@@ -8,6 +8,12 @@ def plain(number: float, digits: int) -> str:
     return f"{float(f'{number:.{digits}g}'):,.10g}"
 
 
+def printable(name: str, most: int = 200) -> str:
+    """A name without characters that would move a cursor or break a file, and not too long."""
+    text = "".join(character if character.isprintable() else "?" for character in name)
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
 def with_error(value: float, error: float, digits: int = 3) -> str:
     """A number with its standard error."""
     return f"{plain(value, digits)} ± {plain(error, 2)}"

@@ -42,11 +42,21 @@ class Structure(HTMLParser):
         self.words.append(data)
 
 
+STRANGE = "<b>bold</b> & co | pipe $\\frac$ \n"  # markup, columns, mathematics, a line break
+
+
 @pytest.fixture(scope="module")
-def page():
-    strange = th.Instance(th.instance("fixed-u0.1").sets, theta=[1, 0], name="<b>bold</b> & co | pipe")
+def kept(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("my study")
+    (folder / "study.toml").write_text("")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def page(kept):
+    strange = th.Instance(th.instance("fixed-u0.1").sets, theta=[1, 0], name=STRANGE)
     study = th.run([strange, "bounded"], ["oam", "lints"], horizon=[100, 1000], replications=4)
-    return study_page(study.results, "kept")
+    return study_page(study.results, kept)
 
 
 def parsed(page):
@@ -60,17 +70,17 @@ def test_html_is_well_formed_and_needs_nothing_else(page):
     assert structure.open == []
     assert all(link.startswith("#") for link in structure.links)
     assert len(structure.ids) == len(set(structure.ids))
-    assert "<b>bold</b> & co | pipe" in structure.words
+    assert "<b>bold</b> & co | pipe $\\frac$ ?" in structure.words
     assert "http" not in re.sub(r'xmlns(:xlink)?="[^"]*"', "", html(page))
 
 
-def test_every_result_has_a_row_and_every_section_its_figures(page):
+def test_every_result_has_a_row_and_every_section_its_figures(page, kept):
     words = " ".join(parsed(page).words)
     for result in page.sections[0].results:
         assert plain(result.mean, 4) in words
         assert plain(result.max, 4) in words
     assert html(page).count("<svg") == sum(len(picture.panels()) for section in page.sections for picture in section.pictures)
-    assert "thrifty run --study kept/study.toml --out kept" in words
+    assert f"thrifty run --study '{kept}/study.toml' --out '{kept}'" in words
 
 
 def test_colours_follow_the_page(page):
@@ -90,7 +100,7 @@ def test_files(page, tmp_path):
     assert text == markdown(page)
     for target in re.findall(r"\]\((figures/[^)]*)\)", text):
         assert (tmp_path / "docs" / target).exists()
-    numbers = json.loads((tmp_path / "docs" / "page.json").read_text())
+    numbers = json.loads((tmp_path / "docs" / "page.numbers.json").read_text())
     assert [entry["mean"] for entry in numbers] == [result.mean for result in page.sections[0].results]
 
 

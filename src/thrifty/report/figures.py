@@ -5,7 +5,9 @@ A policy has the same colour everywhere, its variants the same colour in other d
 
 import io
 import math
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +15,7 @@ import numpy as np
 
 from thrifty.files import write_whole
 from thrifty.results import Result
+from thrifty.wording import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -80,7 +83,8 @@ def save_figure(figure: "Figure", stem: Path, kinds: Sequence[str] = ("svg", "pn
 
 def _png(figure: "Figure") -> bytes:
     image = io.BytesIO()
-    figure.savefig(image, format="png", dpi=150)
+    with _without_glyph_warnings():
+        figure.savefig(image, format="png", dpi=150)
     return image.getvalue()
 
 
@@ -89,7 +93,7 @@ def svg(figure: "Figure", name: str, *, on: str = "none") -> str:
     from matplotlib import rc_context
 
     image = io.BytesIO()
-    with rc_context({"svg.fonttype": "none", "svg.hashsalt": name}):
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": name}), _without_glyph_warnings():
         figure.savefig(image, format="svg", facecolor=on, metadata={"Date": None})
     return image.getvalue().decode()
 
@@ -114,6 +118,19 @@ def longest(results: Sequence[Result]) -> list[Result]:
     return list(longest.values())
 
 
+def text(name: str) -> str:
+    """A name as Matplotlib shows it: not as mathematics, and not longer than a legend has room for."""
+    return printable(name, 48).replace("$", r"\$")
+
+
+@contextmanager
+def _without_glyph_warnings() -> Iterator[None]:
+    """Names may be in scripts that the font lacks: a browser shows them, and a box in the PNG says enough."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+        yield
+
+
 Draw = Callable[["Axes", Sequence[Result], Sequence[str]], None]
 
 
@@ -130,7 +147,7 @@ def _panels(results: Sequence[Result], draw: Draw, *, title: Callable[[Result], 
         figure = Figure(figsize=(4.6 * across + 0.4, 3.3 * down + 0.7), layout="constrained")
         for panel, name in enumerate(titles):
             axes = figure.add_subplot(down, across, panel + 1)
-            axes.set_title(name, fontsize="medium")
+            axes.set_title(text(name), fontsize="medium")
             axes.set_facecolor("none")
             axes.spines[["top", "right"]].set_visible(False)
             draw(axes, [result for result in results if title(result) == name], policies)
@@ -149,26 +166,27 @@ def _legend(figure: "Figure") -> None:
 def _draw_regret(axes: "Axes", results: Sequence[Result], policies: Sequence[str]) -> None:
     """The policies on one instance."""
     shown = longest(results)
-    times, curves = shown[0].times, []
+    last = max(result.horizon for result in shown)
+    first, curves = max(1, last // 10**4), []
     for result in shown:
-        style = style_of(result.policy, policies)
-        curves.append(result.curves.mean(axis=0))
-        axes.plot(times, curves[-1], label=result.policy, **style)
+        style, mean = style_of(result.policy, policies), result.curves.mean(axis=0)
+        curves.append(mean[result.times >= first])
+        axes.plot(result.times, mean, label=text(result.policy), **style)
         if result.replications > 1:
             error = result.curves.std(axis=0, ddof=1) / np.sqrt(result.replications)
-            axes.fill_between(times, curves[-1] - error, curves[-1] + error, color=style["color"], alpha=0.25, linewidth=0)
+            axes.fill_between(result.times, mean - error, mean + error, color=style["color"], alpha=0.25, linewidth=0)
     for result in results:
-        if result.horizon < shown[0].horizon:
+        if result.horizon < last:
             axes.errorbar(result.horizon, result.mean, result.se, color=style_of(result.policy, policies)["color"], marker="o", markersize=3, linewidth=1)
     if shown[0].constant:
-        curves.append(shown[0].constant * np.log(times))
-        axes.plot(times, curves[-1], color="black", linestyle="--", linewidth=1, label="C log n")
-    first = max(1, shown[0].horizon // 10**4)
-    axes.set(xscale="log", xlabel="round", ylabel="regret", xlim=(first, max(2, shown[0].horizon)), ylim=(0, None))
+        times = np.geomspace(1, max(2, last), 200)
+        curves.append(shown[0].constant * np.log(times[times >= first]))
+        axes.plot(times, shown[0].constant * np.log(times), color="black", linestyle="--", linewidth=1, label="C log n")
+    axes.set(xscale="log", xlabel="round", ylabel="regret", xlim=(first, max(2, last)), ylim=(0, None))
     _decades(axes.xaxis)
-    ends = [curve[-1] for curve in curves]
+    ends = [curve[-1] for curve in curves if len(curve)]
     if max(ends) > APART * min(ends) > 0:
-        visible = np.array(curves)[:, times >= first]
+        visible = np.concatenate(curves)
         axes.set(yscale="log", ylim=(0.8 * visible[visible > 0].min(), None))
         _plain_ticks(axes.yaxis)
 
@@ -194,14 +212,14 @@ def _plain_ticks(axis: "Axis") -> None:
 
 def _draw_ratio(axes: "Axes", results: Sequence[Result], policies: Sequence[str]) -> None:
     for policy in policies:
-        own = sorted((result for result in results if result.policy == policy), key=lambda result: result.horizon)
+        own = sorted((result for result in results if result.policy == policy and result.horizon > 1), key=lambda result: result.horizon)
         logs = np.log([result.horizon for result in own])
         errors = np.array([result.se for result in own]) / logs
         axes.errorbar(
             [result.horizon for result in own],
             np.array([result.mean for result in own]) / logs,
             errors,
-            label=policy,
+            label=text(policy),
             marker="o",
             markersize=4,
             capsize=2,
@@ -231,16 +249,18 @@ def _draw_tail(axes: "Axes", results: Sequence[Result], policies: Sequence[str])
             axes.plot(value, row, marker=marker, color=colour, linestyle="", markersize=5)
             if row == 0:
                 axes.plot([], [], marker=marker, color="#888888", linestyle="", markersize=5, label=label)
-    axes.set_yticks(range(len(results)), [result.policy for result in reversed(results)], fontsize="small")
-    axes.set(xscale="log", xlabel="regret", ylim=(-0.6, len(results) - 0.4))
-    _plain_ticks(axes.xaxis)
+    axes.set_yticks(range(len(results)), [text(result.policy) for result in reversed(results)], fontsize="small")
+    axes.set(xlabel="regret", ylim=(-0.6, len(results) - 0.4))
+    if min(min(result.median, result.mean) for result in results) > 0:
+        axes.set_xscale("log")
+        _plain_ticks(axes.xaxis)
     axes.grid(axis="x", color="#88888855", linewidth=0.5)
 
 
 def _draw_sensitivity(axes: "Axes", results: Sequence[Result], policies: Sequence[str]) -> None:
     for row, result in enumerate(reversed(results)):
         axes.errorbar(result.mean, row, xerr=2 * result.se, color=style_of(result.policy, policies)["color"], marker="o", markersize=4, capsize=2)
-    axes.set_yticks(range(len(results)), [result.policy for result in reversed(results)], fontsize="small")
+    axes.set_yticks(range(len(results)), [text(result.policy) for result in reversed(results)], fontsize="small")
     wide = max(result.mean for result in results) > APART * min(result.mean for result in results)
     axes.set(xlabel="regret, two standard errors", ylim=(-0.6, len(results) - 0.4), xscale="log" if wide else "linear")
     if wide:

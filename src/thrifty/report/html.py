@@ -10,7 +10,7 @@ from thrifty.files import write_whole
 from thrifty.report.figures import INK, svg
 from thrifty.report.pages import Page, Picture, save_figures
 from thrifty.results import Result
-from thrifty.wording import plain
+from thrifty.wording import plain, printable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -40,7 +40,7 @@ def table_row(result: Result) -> dict[str, str]:
     ratio = "" if result.ratio is None else f"{result.ratio:.2f}"
     error = "" if math.isnan(result.se) else f" ± {plain(result.se, 2)}"
     numbers = {"mean": plain(result.mean, 4) + error, "median": plain(result.median, 4), "p95": plain(result.p95, 4), "worst": plain(result.max, 4)}
-    return {"instance": result.instance.name, "policy": result.policy, "n": f"{result.horizon:,}"} | numbers | {"R / (C log n)": ratio}
+    return {"instance": printable(result.instance.name), "policy": printable(result.policy), "n": f"{result.horizon:,}"} | numbers | {"R / (C log n)": ratio}
 
 
 def _panels(picture: Picture) -> list[str]:

@@ -1,9 +1,11 @@
 """A page as Markdown, for a folder of documentation, with its figures beside it."""
 
+import html
 import json
 from pathlib import Path
 from typing import Any
 
+from thrifty.errors import InvalidInput
 from thrifty.files import make_folder, write_whole
 from thrifty.report.html import MARKS, table_row
 from thrifty.report.pages import Page, Section, save_figures
@@ -26,9 +28,11 @@ def markdown(page: Page) -> str:
 
 def write_markdown(page: Page, path: Path) -> None:
     """Write the page, its figures beside it, and as JSON the numbers behind it, by which it can be told whether it is stale."""
+    if path.is_dir() or not path.name:
+        raise InvalidInput("--markdown", "the name of a file", str(path))
     make_folder(path.parent)
     save_figures(page, path.parent / FIGURES, ("svg",))
-    write_whole(path.with_suffix(".json"), json.dumps(_numbers(page), indent=0) + "\n")
+    write_whole(path.with_suffix(".numbers.json"), json.dumps(_numbers(page), indent=0) + "\n")
     write_whole(path, markdown(page))
 
 
@@ -72,7 +76,7 @@ def _table(results: tuple[Result, ...]) -> str:
 
 
 def _cell(text: str) -> str:
-    return text.replace("|", r"\|")
+    return html.escape(text, quote=False).replace("|", r"\|")
 
 
 def _anchor(name: str, page: Page) -> str:

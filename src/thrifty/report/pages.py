@@ -1,5 +1,6 @@
 """What a page says, before it is HTML or Markdown: sections of text, figures, tables and verdicts."""
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,8 +27,7 @@ CAPTIONS = {
     "regret": "Mean regret, shaded by its standard error; dots where runs planned for a shorter horizon end. C log n is the lower bound's leading term.",
     "ratio": "R(n) / log n with its standard error; C is what no consistent policy stays below.",
     "sensitivity": "Mean regret with two standard errors.",
-    "labels": "Mean regret of OAM by why arms were played: init, until all directions are known; exploit; forced on the least played arm; matched to the"
-    " optimal allocation; wasted, when the allocation is reached but the evidence is not in.",
+    "labels": "Mean regret by why arms were played.",
     "tail": "Median, mean, 95th percentile and worst run at the longest horizon.",
 }
 
@@ -97,10 +97,10 @@ class Page:
     verdicts: tuple[Verdict, ...] = ()
 
 
-def study_page(results: Sequence[Result], folder: str) -> Page:
+def study_page(results: Sequence[Result], folder: Path) -> Page:
     """The page of a study that is kept in a folder."""
-    first = results[0]
-    rerun = f"thrifty run --study {folder}/study.toml --out {folder}"
+    first, file = results[0], folder / "study.toml"
+    rerun = shlex.join(["thrifty", "run", "--study", str(file), "--out", str(folder)]) if file.exists() else ""
     split = tuple(result for result in longest(results) if len(result.labels) > 1)
     several = len({result.horizon for result in results}) > 1
     pictures = [Picture("regret", "regret", tuple(results))]
@@ -117,7 +117,7 @@ def study_page(results: Sequence[Result], folder: str) -> Page:
     return Page("A study", lead, tuple(sections))
 
 
-def paper_page(results: Mapping[str, tuple[Result, ...]], verdicts: Sequence[Verdict], folder: str) -> Page:
+def paper_page(results: Mapping[str, tuple[Result, ...]], verdicts: Sequence[Verdict], folder: Path) -> Page:
     """The page of a reproduction: the paper's experiments, then what we add to them; results by experiment."""
     sections = []
     for experiment in EXPERIMENTS:
@@ -126,13 +126,16 @@ def paper_page(results: Mapping[str, tuple[Result, ...]], verdicts: Sequence[Ver
             pictures = tuple(Picture(experiment.name, kind, own) for kind in experiment.figures)
             decided = tuple(verdict for verdict in verdicts if verdict.claim.experiments[0] == experiment.name)
             full = "--full " if own[-1].horizon == experiment.full.horizons[-1] else ""
-            rerun = f"thrifty reproduce {full}--only {experiment.name} --out {folder}"
+            rerun = f"thrifty reproduce {full}--only {experiment.name} --out {shlex.quote(str(folder))}"
             text = f"{experiment.about} {_played(own)}"
             sections.append(Section(experiment.name, experiment.title, experiment.where, text, pictures, own, decided, rerun))
     shown = [result for experiment in _in_paper(results) for result in longest(results[experiment.name])]
     split = tuple(result for result in shown if result.policy == OAM)
     if split:
-        text = "Theory has it that only matched exploration costs regret of order log n."
+        text = (
+            "Rounds of OAM are init, until all directions are known; exploit; forced on the least played arm; matched to the optimal allocation; or wasted,"
+            " when the allocation is reached but the evidence is not in. Theory has it that only matched exploration costs regret of order log n."
+        )
         sections.append(Section("labels", "Where OAM's regret goes", "beside Section 5", text, (Picture("labels", "labels", split),)))
     if shown:
         text = "A mean hides what a single user of a policy risks."
