@@ -16,6 +16,7 @@ from thrifty.questions import Question, answer
 from thrifty.report.html import write_html
 
 DOCS = Path(__file__).parent.parent / "docs"
+SMALL = tuple(replace(experiment, quick=Size((10**3, 10**4, 10**5), 3)) for experiment in EXPERIMENTS)
 CHEAP = 10**5  # rounds: what the tests can afford to play again
 
 
@@ -23,9 +24,8 @@ CHEAP = 10**5  # rounds: what the tests can afford to play again
 def tiny(tmp_path_factory):
     """All experiments, a few short replications each."""
     folder = tmp_path_factory.mktemp("tiny")
-    small = tuple(replace(experiment, quick=Size((20, 200, 2000), 4)) for experiment in EXPERIMENTS)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reproduction, "EXPERIMENTS", small)
+        patch.setattr(reproduction, "EXPERIMENTS", SMALL)
         return reproduction.reproduce(folder)
 
 
@@ -52,9 +52,8 @@ def test_the_page_has_all_of_it(tiny):
 
 def test_it_resumes(tiny):
     files = {path: path.stat().st_mtime_ns for path in tiny.folder.rglob("*.parquet")}
-    small = tuple(replace(experiment, quick=Size((20, 200, 2000), 4)) for experiment in EXPERIMENTS)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reproduction, "EXPERIMENTS", small)
+        patch.setattr(reproduction, "EXPERIMENTS", SMALL)
         reproduction.reproduce(tiny.folder)
     assert {path: path.stat().st_mtime_ns for path in tiny.folder.rglob("*.parquet")} == files
 

@@ -11,7 +11,7 @@ from thrifty.bound import Bound, lower_bound
 from thrifty.catalog import instance
 from thrifty.claims import Verdict, judge
 from thrifty.errors import UnknownName
-from thrifty.files import make_folder, write_whole
+from thrifty.files import write_whole
 from thrifty.paper import CLAIMS, EXPERIMENTS
 from thrifty.report.pages import Page, paper_page
 from thrifty.results import Result
@@ -52,7 +52,6 @@ def reproduce(
     for name in only:
         if name not in known:
             raise UnknownName("experiment", name, known)
-    make_folder(folder)
     studies = {}
     for experiment in EXPERIMENTS:
         if not only or experiment.name in only:
