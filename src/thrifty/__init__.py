@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from thrifty.errors import BadFile, InvalidInput, SetAside, ThriftyError, UnknownName, Unreachable
     from thrifty.instances import Instance
     from thrifty.learner import Decision, Explanation, Learner
-    from thrifty.policies import DEL, OAM, OSSB, EGreedy, EndOA, Greedy, LinTS, LinUCB, Policy, policy
+    from thrifty.policies import DEL, OAM, OSSB, EGreedy, EndOA, Greedy, LinTS, LinUCB, Policy, Thrifty, policy
     from thrifty.results import Result
     from thrifty.study import Study, run
 
@@ -40,6 +40,7 @@ _HOMES = {
     "SetAside": "thrifty.errors",
     "Status": "thrifty.allocation",
     "Study": "thrifty.study",
+    "Thrifty": "thrifty.policies",
     "ThriftyError": "thrifty.errors",
     "UnknownName": "thrifty.errors",
     "Unreachable": "thrifty.errors",
@@ -75,6 +76,7 @@ __all__ = [
     "SetAside",
     "Status",
     "Study",
+    "Thrifty",
     "ThriftyError",
     "UnknownName",
     "Unreachable",

@@ -13,6 +13,7 @@ RANDOM = th.Instance(th.ActionSets([np.random.default_rng(5).normal(size=(6, 3))
 CONTEXTS = [th.instance("fixed-u0.1"), th.instance("scenario-one"), th.instance("scenario-two"), RANDOM]
 SINGLE = [th.instance("fixed-u0.1"), th.instance("fixed-u0.02"), th.instance("end-of-optimism"), RANDOM]
 PAIRS = [
+    (th.Thrifty(), twins.ThriftyTwin()),
     (th.Greedy(), twins.GreedyTwin()),
     (th.EGreedy(), twins.EGreedyTwin()),
     (th.LinUCB(), twins.LinUCBTwin()),

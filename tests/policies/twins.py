@@ -5,11 +5,12 @@ oracles of its own.
 """
 
 import math
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 
 import thrifty as th
+from thrifty.allocation.differences import allocate_differences
 from thrifty.simulation import streams
 
 SEED = 3
@@ -252,3 +253,47 @@ class DELTwin(Planner):
         targets = self.lazily(gaps) * wanted
         behind = [row for row in self.offered if pulls[row] < targets[row] < np.inf]
         return (min(behind, key=lambda row: pulls[row]), "matched") if behind else (self.argmax(means), "wasted")
+
+
+class ThriftyTwin(Twin):
+    def start(self, *args, **kwargs):
+        self.ridge = kwargs["noise"] ** 2
+        super().start(*args, **kwargs)
+        self.best, self.left, self.prices, self.due = {}, np.zeros(len(self.X)), np.zeros(len(self.X)), None
+        self.visits = np.zeros(self.sets.contexts)
+
+    def decide(self):
+        means, logdet = self.means(), np.linalg.slogdet(self.V)[1]
+        greedy = self.argmax(means)
+        if self.due is None or self.best[self.context] != greedy or logdet >= self.due[0] or self.t >= self.due[1]:
+            self.plan(means)
+            self.due = logdet + math.log(1.1), 1.1 * self.t
+        self.visits[self.context] += 1
+        others = [row for row in self.offered if row != greedy and self.left[row] > 0]
+        owed = sum(self.left[row] for row in others)
+        chance, uniform = owed / (owed + 4 / 3 * self.visits[self.context]), self.uniforms.random()
+        if uniform >= chance:
+            return greedy, "exploit"
+        row = others[min(int(np.searchsorted(np.cumsum(self.left[others]), owed * uniform / chance, side="right")), len(others) - 1)]
+        self.left[row] = max(0.0, self.left[row] - 1)
+        return row, "bought"
+
+    def plan(self, means):
+        """What remains to be bought: the program on differences, at the level 2 log(1 + N(m) ||x - x^||^2 / 4)."""
+        F, inverse = self.V.copy(), np.linalg.inv(self.V)
+        rivals, costs, scales = np.zeros(len(self.X), dtype=int), np.zeros(len(self.X)), np.zeros(len(self.X))
+        for m, (first, stop) in enumerate(pairwise(self.sets.offsets)):
+            best = self.best[m] = first + int(np.argmax(means[first:stop]))
+            F += 4 * self.visits[m] * np.outer(self.X[best], self.X[best])
+            for row in range(first, stop):
+                difference = self.X[best] - self.X[row]
+                spread = max(0.0, difference @ inverse @ difference)
+                rivals[row], costs[row] = best, max(means[best] - means[row], 0.5 * self.noise * math.sqrt(spread))
+                if spread > 0 and row != best:
+                    scales[row] = self.noise * math.sqrt(2 * math.log1p((self.visits[m] + 1) * spread / 4)) / costs[row]
+        widest = costs.max()
+        costs = np.maximum(costs, 1e-3 * widest)
+        for m, best in self.best.items():
+            costs[best] = 0.01 * widest * self.t / (self.visits[m] + 1)
+        if widest > 0:
+            allocate_differences(self.X, costs, rivals, scales, F, self.left, self.prices, self.due is not None, 1e-6)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 # Okabe and Ito's colours, told apart by almost everybody, and three dark ones; black is kept for the bound
 COLOURS = {
+    "thrifty": "#5F0F40",
     "oam": "#0072B2",
     "linucb": "#D55E00",
     "lints": "#009E73",
@@ -33,7 +34,7 @@ COLOURS = {
     "greedy": "#999999",
     "del": "#8C6D31",
 }
-OTHER_COLOURS = ("#7F3C8D", "#3F3F3F", "#A5AA99", "#5F0F40")
+OTHER_COLOURS = ("#7F3C8D", "#3F3F3F", "#A5AA99")
 DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.4)), (0, (6, 2, 1, 2)))
 LABEL_COLOURS = ("#999999", "#56B4E9", "#E69F00", "#0072B2", "#CC79A7", "#009E73", "#D55E00", "#F0E442")
 

@@ -1,0 +1,65 @@
+"""The program on differences against a conic solver."""
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+from thrifty.allocation.differences import allocate_differences
+
+
+def random_program(seed):
+    """Two contexts, base information of any size, costs over three orders of magnitude."""
+    rng = np.random.default_rng(seed)
+    k, d = int(rng.integers(4, 14)), int(rng.integers(2, 5))
+    features = rng.normal(size=(k, d)) * 10 ** rng.uniform(-2, 2)
+    rivals = np.where(np.arange(k) < k // 2, 0, k // 2)
+    scales = np.where(np.arange(k) == rivals, 0.0, rng.uniform(1, 30, k) / np.abs(features).max())
+    rows = rng.normal(size=(d + 2, d)) * np.abs(features).max() * 10 ** rng.uniform(-1, 1)
+    return features, 10 ** rng.uniform(-3, 0, k), rivals, scales, rows.T @ rows
+
+
+def solve(program, *, warm=None):
+    features = program[0]
+    pulls, prices = warm if warm is not None else (np.zeros(len(features)), np.zeros(len(features)))
+    return allocate_differences(*program, pulls, prices, warm is not None, 1e-7), pulls, prices
+
+
+def needs(program, pulls):
+    """(k,) the left-hand sides of the constraints; at most 1 where they are met."""
+    features, _, rivals, scales, base = program
+    inverse = np.linalg.inv(base + (features.T * pulls) @ features)
+    return np.array([scale**2 * (x - features[rival]) @ inverse @ (x - features[rival]) for x, rival, scale in zip(features, rivals, scales, strict=True)])
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_agrees_with_a_conic_solver(seed):
+    program = random_program(seed)
+    features, costs, rivals, scales, base = program
+    outcome, pulls, _ = solve(program)
+    unit = np.abs(features).max()  # a conic solver wants numbers near 1
+    amount = cp.Variable(len(features), nonneg=True)
+    matrix = base / unit**2 + sum(amount[j] * np.outer(x, x) / unit**2 for j, x in enumerate(features))
+    told = [i for i in range(len(features)) if scales[i] > 0]
+    constraints = [cp.matrix_frac(scales[i] * (features[i] - features[rivals[i]]) / unit, matrix) <= 1 for i in told]
+    expected = cp.Problem(cp.Minimize(costs @ amount), constraints).solve(solver="CLARABEL")
+    assert outcome.upper == pytest.approx(costs @ pulls, rel=1e-6, abs=1e-9)
+    assert outcome.upper == pytest.approx(expected, rel=5e-5, abs=1e-5 * costs.max())  # the conic solver's accuracy; ours is certified below
+    assert outcome.upper - outcome.lower <= 1e-6 * outcome.upper
+    assert needs(program, pulls).max() <= 1 + 1e-6
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_warm_start_gives_the_same(seed):
+    program = random_program(seed)
+    outcome, pulls, prices = solve(program)
+    again, warm_pulls, _ = solve(program, warm=(pulls.copy(), prices.copy()))
+    assert again.upper == pytest.approx(outcome.upper, rel=1e-6)
+    assert needs(program, warm_pulls).max() <= 1 + 1e-6
+
+
+def test_nothing_is_bought_where_the_base_suffices_or_there_is_nothing_to_tell():
+    features, costs, rivals, scales, base = random_program(1)
+    for program in ((features, costs, rivals, scales, base * 1e9), (features, costs, rivals, 0.0 * scales, base)):
+        outcome, pulls, _ = solve(program)
+        assert outcome.upper == 0
+        assert not pulls.any()
