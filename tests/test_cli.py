@@ -112,9 +112,9 @@ def test_run_writes_results_and_figures(tmp_path):
 def test_policies_are_listed_with_their_parameters():
     listing = thrifty("policies").stdout
     entries = json.loads(thrifty("policies", "--json").stdout)
-    assert {"oam", "linucb", "lints", "ossb", "greedy", "egreedy", "endoa", "del"} <= {entry["name"] for entry in entries}
+    assert {"thrifty", "oam", "linucb", "lints", "ossb", "greedy", "egreedy", "endoa", "del"} <= {entry["name"] for entry in entries}
     for entry in entries:
-        assert re.search(rf"^{entry['name']} ", listing, flags=re.MULTILINE)
+        assert re.search(rf"^{entry['name']}( |$)", listing, flags=re.MULTILINE)
         assert all(f" {key}=" in listing for key in entry["parameters"])
 
 
