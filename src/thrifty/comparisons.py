@@ -211,7 +211,7 @@ class Slope:
         horizons = evidence.horizons(self.instance, self.policy, least=2)
         after, before = horizons[-1], next(n for n in horizons if 100 * n >= horizons[-1])
         first, last = evidence.at(self.instance, self.policy, before), evidence.at(self.instance, self.policy, after)
-        slope, se = _estimate((last.final - first.final) / math.log(after / before))
+        slope, se = _slope(first, last)
         constant = evidence.bound(self.instance).constant
         margin = self.within * constant
         holds = {
@@ -235,7 +235,7 @@ class Flattens:
     def find(self, evidence: Evidence) -> Finding:
         before, after = evidence.horizons(self.instance, self.policy, least=2)[-2:]
         first, last = evidence.at(self.instance, self.policy, before), evidence.at(self.instance, self.policy, after)
-        slope, se = _estimate((last.final - first.final) / math.log(after / before))
+        slope, se = _slope(first, last)
         ratio = last.mean / math.log(after)
         words = f"{_regret(first)} at n = {power(before)}, {_regret(last)} at {power(after)}: slope {with_error(slope, se)}"
         return Finding(slope + CLEAR * se <= self.share * ratio, f"{words}, where R(n)/log n is {plain(ratio, 2)}")
@@ -288,6 +288,11 @@ class ConstantIs:
 def _estimate(values: Floats) -> tuple[float, float]:
     """Mean and standard error."""
     return float(values.mean()), float(values.std(ddof=1)) / math.sqrt(len(values))
+
+
+def _slope(first: Result, last: Result) -> tuple[float, float]:
+    """How regret grows with log n from one horizon to a longer one, and its standard error; replicates are paired."""
+    return _estimate((last.final - first.final) / math.log(last.horizon / first.horizon))
 
 
 def _resampled(values: Floats, statistic: Callable[[Floats], float]) -> float:

@@ -48,7 +48,8 @@ class Store:
     def write(self, question: Question, batch: Batch) -> None:
         """Keep an answer, whole or not at all."""
         home = self.home(question)
-        make_folder(home)
+        if not home.is_dir():
+            make_folder(home)
         if isinstance(question.problem, Instance) and not (home / INSTANCE).exists():
             question.problem.save(home / INSTANCE)
         write_whole(home / _name(batch), _to_parquet(question.identity, batch))

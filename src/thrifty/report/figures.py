@@ -45,30 +45,23 @@ INK = "#010203"  # of text and axes: a black that a page can tell from the bound
 
 def regret_figure(results: Sequence[Result]) -> "Figure":
     """Mean regret over time, one panel an instance, and C log n where it applies; of several horizons the longest, with dots where shorter ones end."""
-    figure = _panels(results, _draw_regret)
-    _legend(figure)
-    return figure
+    return _with_legend(_panels(results, _draw_regret))
 
 
 def ratio_figure(results: Sequence[Result]) -> "Figure":
     """R(n) / log n at each horizon n, against the constant C of the lower bound: one panel an instance."""
-    figure = _panels(results, _draw_ratio)
-    _legend(figure)
-    return figure
+    return _with_legend(_panels(results, _draw_ratio))
 
 
 def labels_figure(results: Sequence[Result]) -> "Figure":
     """Mean regret over time, split by why arms were played: one panel for each result."""
-    figure = _panels([result for result in results if len(result.labels) > 1], _draw_labels, title=lambda result: f"{result.policy} on {result.instance.name}")
-    _legend(figure)
-    return figure
+    split = [result for result in results if len(result.labels) > 1]
+    return _with_legend(_panels(split, _draw_labels, title=lambda result: f"{result.policy} on {result.instance.name}"))
 
 
 def tail_figure(results: Sequence[Result]) -> "Figure":
     """The median, the mean, the 95th percentile and the worst run of each policy: one panel an instance."""
-    figure = _panels(longest(results), _draw_tail)
-    _legend(figure)
-    return figure
+    return _with_legend(_panels(longest(results), _draw_tail))
 
 
 def sensitivity_figure(results: Sequence[Result]) -> "Figure":
@@ -155,13 +148,14 @@ def _panels(results: Sequence[Result], draw: Draw, *, title: Callable[[Result], 
     return figure
 
 
-def _legend(figure: "Figure") -> None:
-    """One legend for all panels, below them."""
+def _with_legend(figure: "Figure") -> "Figure":
+    """The figure with one legend for all panels, below them."""
     entries = {label: handle for axes in figure.axes for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
     across = max(2, round(figure.get_figwidth() / 1.9))
     figure.legend(
         list(entries.values()), list(entries), loc="outside lower center", ncols=min(len(entries), across), frameon=False, fontsize="small", labelcolor=INK
     )
+    return figure
 
 
 def _draw_regret(axes: "Axes", results: Sequence[Result], policies: Sequence[str]) -> None:
