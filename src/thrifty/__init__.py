@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from thrifty.errors import BadFile, InvalidInput, SetAside, ThriftyError, UnknownName, Unreachable
     from thrifty.instances import Instance
     from thrifty.learner import Decision, Explanation, Learner
-    from thrifty.policies import DEL, OAM, OSSB, EGreedy, EndOA, Greedy, LinTS, LinUCB, Policy, Thrifty, policy
+    from thrifty.policies import DEL, OAM, OSSB, SOLID, EGreedy, EndOA, Greedy, LinTS, LinUCB, Policy, Thrifty, policy
     from thrifty.results import Result
     from thrifty.study import Study, run
 
@@ -37,6 +37,7 @@ _HOMES = {
     "OSSB": "thrifty.policies",
     "Policy": "thrifty.policies",
     "Result": "thrifty.results",
+    "SOLID": "thrifty.policies",
     "SetAside": "thrifty.errors",
     "Status": "thrifty.allocation",
     "Study": "thrifty.study",
@@ -57,6 +58,7 @@ __all__ = [
     "DEL",
     "OAM",
     "OSSB",
+    "SOLID",
     "ActionSets",
     "Allocation",
     "BadFile",

@@ -7,7 +7,7 @@ than the arithmetic, far more on a busy machine, and the bits could depend on th
 import numpy as np
 
 from thrifty.arrays import Floats, Ints
-from thrifty.compilation import compiled
+from thrifty.compilation import compiled, kernel
 
 BLOCK = 64  # rows that one step of the blocked factorisation takes
 MUCH = 1 << 20  # multiplications from which BLAS pays
@@ -156,6 +156,30 @@ def solve_factored(factor: Floats, vector: Floats) -> None:
         for j in range(k + 1, n):
             total -= factor[k, j] * vector[j]
         vector[k] = total / factor[k, k]
+
+
+@kernel
+def invert_positive(matrix: Floats, inverse: Floats) -> None:
+    """inverse (d, d) of a positive definite matrix, of which the lower triangle is read, and overwritten by L with L L^T = matrix. Makes no arrays."""
+    d = matrix.shape[0]
+    for i in range(d):
+        for j in range(i + 1):
+            total = matrix[i, j]
+            for l in range(j):
+                total -= matrix[i, l] * matrix[j, l]
+            matrix[i, j] = np.sqrt(total) if i == j else total / matrix[j, j]
+    for j in range(d):  # L^-1, the lower triangle of inverse
+        for i in range(j, d):
+            total = 1.0 if i == j else 0.0
+            for l in range(j, i):
+                total -= matrix[i, l] * inverse[l, j]
+            inverse[i, j] = total / matrix[i, i]
+    for i in range(d):  # L^-T L^-1: row i of L^-1 is read for the last time as it is written over
+        for j in range(i + 1):
+            total = 0.0
+            for l in range(i, d):
+                total += inverse[l, i] * inverse[l, j]
+            inverse[i, j], inverse[j, i] = total, total
 
 
 @compiled

@@ -13,6 +13,7 @@ VARIANTS = [
     "linucb:width=fn",
     "lints:inflation=theory",
     "ossb:epsilon=0.1,gamma=0.1",
+    "solid:kappa=0,price_step=1,decay=0.5,reset=no",
 ]
 
 

@@ -13,7 +13,7 @@ def test_specs_are_read_and_written():
     assert th.policy("oam:epsilon=0.01,c=1,forced=spanner") == th.OAM(epsilon=0.01, c=1.0, forced="spanner")
     assert th.policy("oam:epsilon=literal,horizon=1e6") == th.OAM(epsilon="literal", horizon=1e6)
     assert th.policy("linucb:delta=none") == th.LinUCB()
-    for spec in ("oam:epsilon=0.123456789", "linucb:width=fn,horizon=1000000", "lints", "egreedy:decay=0.25"):
+    for spec in ("oam:epsilon=0.123456789", "linucb:width=fn,horizon=1000000", "lints", "egreedy:decay=0.25", "solid:kappa=0,reset=no"):
         assert th.policy(spec).spec == spec
 
 
@@ -32,6 +32,11 @@ def test_specs_are_read_and_written():
         ("linucb:ridge=0", "linucb: ridge: a number above 0 expected, got 0.0"),
         ("linucb:delta=1", "linucb: delta: a number between 0 and 1 expected, got 1.0"),
         ("lints:inflation=much", "lints: inflation: heuristic or theory expected, got 'much'"),
+        ("solid:kappa=-1", "solid: kappa: a number of at least 0 expected, got -1.0"),
+        ("solid:z=0.5", "solid: z: a number of at least 1 expected, got 0.5"),
+        ("solid:weight_step=0", "solid: weight_step: a number above 0 expected, got 0.0"),
+        ("solid:reset=perhaps", "solid: reset: yes or no expected, got 'perhaps'"),
+        ("solid:horizon=0", "solid: horizon: at least one round expected, got 0.0"),
         ("egreedy:decay=x", "egreedy: decay: a finite number expected, got 'x'"),
     ],
 )
@@ -41,7 +46,7 @@ def test_mistakes_are_named(spec, message):
     assert str(caught.value) == message
 
 
-@pytest.mark.parametrize("name", ["oam", "linucb", "endoa"])
+@pytest.mark.parametrize("name", ["oam", "linucb", "endoa", "solid"])
 def test_a_policy_that_plans_for_a_horizon_asks_for_one(name):
     with pytest.raises(th.InvalidInput, match=f"{name}: horizon: a number of rounds"):
         th.policy(name).learner(th.instance("fixed-u0.1").sets)

@@ -26,6 +26,8 @@ PAIRS = [
     (th.OSSB(), twins.OSSBTwin()),
     (th.EndOA(), twins.EndOATwin()),
     (th.DEL(), twins.DELTwin()),
+    (th.SOLID(), twins.SOLIDTwin()),
+    (th.SOLID(kappa=0, z=20, weight_step=1, price_step=1, decay=0.5, reset="no"), twins.SOLIDTwin(0, 20, 1, 1, 0.5, False)),
 ]
 
 

@@ -297,3 +297,60 @@ class ThriftyTwin(Twin):
             costs[best] = 0.01 * widest * self.t / (self.visits[m] + 1)
         if widest > 0:
             allocate_differences(self.X, costs, rivals, scales, F, self.left, self.prices, self.due is not None, 1e-6)
+
+
+class SOLIDTwin(Twin):
+    def __init__(self, kappa=1.0, z=10.0, weight_step=0.5, price_step=0.1, decay=0.0, reset=True):
+        self.kappa, self.z, self.weight_step, self.price_step, self.decay, self.reset = kappa, z, weight_step, price_step, decay, reset
+
+    def start(self, *args, **kwargs):
+        super().start(*args, **kwargs)
+        self.seen, self.S, self.k, self.spent = np.zeros(self.sets.contexts), 0, 0, 0
+        self.start_anew()
+
+    def start_anew(self):
+        self.w, self.price = [np.full(len(arms), 1 / len(arms)) for arms in self.sets.split(self.X)], 0.0
+
+    def learn(self, context, arm, reward):
+        if self.labels[-1] != "exploit":
+            super().learn(context, arm, reward / self.noise)
+
+    def v(self, W):
+        """The least D^2 / ||u||^2 over all contexts and arms, and theta' there."""
+        theta = self.theta()
+        candidates = []
+        for arms in self.sets.split(self.X):
+            star = arms[np.argmax(arms @ theta)]
+            for arm in arms[(arms != star).any(axis=1)]:
+                direction = np.linalg.solve(W, star - arm)
+                norm, gap = (star - arm) @ direction, (star - arm) @ theta
+                candidates.append((gap**2 / norm, theta - gap / norm * direction))
+        return min(candidates, key=lambda candidate: candidate[0], default=(np.inf, theta))
+
+    def decide(self):
+        self.seen[self.context] += 1
+        uniform, greedy = self.uniforms.random(), self.argmax(self.means())
+        spare = self.d * math.log(math.log(self.n))
+        if self.v(self.V)[0] > math.log(self.t) + spare:
+            return greedy, "exploit"
+        row = self.offered[int(np.searchsorted(np.cumsum(self.w[self.context]), uniform, side="right"))]
+        self.S += 1
+        self.improve(math.sqrt(math.log(self.S) + spare))
+        return row, "agreed" if row == greedy else "explored"
+
+    def improve(self, root):
+        rho, sets, p = self.seen / self.t, self.sets.split(self.X), self.z * math.exp(3 * self.k)
+        widths = self.sets.split(root * np.sqrt(self.norms()))
+        W = sum(share * (arms.T * w) @ arms for share, arms, w in zip(rho, sets, self.w, strict=True))
+        value, alternative = self.v(W + 1e-6 * np.trace(W) * np.eye(self.d))
+        g = value / 2 + self.kappa * sum(share * w @ width for share, w, width in zip(rho, self.w, widths, strict=True)) - 1 / (self.z * math.exp(self.k))
+        for m, (arms, width) in enumerate(zip(sets, widths, strict=True)):
+            q = arms @ self.theta() + width + self.price * ((arms @ (self.theta() - alternative)) ** 2 / 2 + self.kappa * width)
+            w = self.w[m] * np.exp(self.weight_step / p**self.decay * (q - q.max()))
+            self.w[m] = w / w.sum()
+        self.price = float(np.clip(self.price - self.price_step / p**self.decay * g, 0, 10))
+        self.spent += 1
+        if self.spent >= p:
+            self.k, self.spent = self.k + 1, 0
+            if self.reset:
+                self.start_anew()

@@ -14,12 +14,13 @@ from thrifty.policies.lints import LinTS
 from thrifty.policies.linucb import LinUCB
 from thrifty.policies.oam import OAM
 from thrifty.policies.ossb import OSSB
+from thrifty.policies.solid import SOLID
 from thrifty.policies.thrifty import Thrifty
 from thrifty.specs import split_parameters
 
-__all__ = ["DEL", "OAM", "OSSB", "POLICIES", "EGreedy", "EndOA", "Greedy", "LinTS", "LinUCB", "Policy", "Thrifty", "describe", "policy"]
+__all__ = ["DEL", "OAM", "OSSB", "POLICIES", "SOLID", "EGreedy", "EndOA", "Greedy", "LinTS", "LinUCB", "Policy", "Thrifty", "describe", "policy"]
 
-POLICIES: dict[str, type[Policy]] = {kind.name: kind for kind in (Thrifty, OAM, LinUCB, LinTS, OSSB, Greedy, EGreedy, EndOA, DEL)}
+POLICIES: dict[str, type[Policy]] = {kind.name: kind for kind in (Thrifty, OAM, LinUCB, LinTS, OSSB, Greedy, EGreedy, EndOA, DEL, SOLID)}
 
 
 def policy(spec: str) -> Policy:

@@ -2,7 +2,7 @@
 
 import math
 
-from thrifty.arrays import Ints
+from thrifty.arrays import Floats, Ints
 from thrifty.compilation import kernel
 from thrifty.policies.base import Ledger
 from thrifty.regression import Regression
@@ -54,3 +54,29 @@ def spanning_arm(ledger: Ledger, regression: Regression, arms: Ints) -> int:
         if regression.outside[arms[n]] and (least < 0 or played[ids[arms[n]]] < played[ids[least]]):
             least = arms[n]
     return least if least >= 0 else greedy_arm(regression, arms)
+
+
+@kernel
+def draw_arm(weights: Floats, arms: Ints, uniform: float) -> int:
+    """An arm in proportion to its weight, by inverting the cumulated weights; where all on offer are as good as 0, the last."""
+    total = 0.0
+    for n in range(arms.size):
+        total += weights[arms[n]]
+    point, row = uniform * total, arms[arms.size - 1]
+    for n in range(arms.size):
+        if weights[arms[n]] > 0.0:
+            row = arms[n]
+            point -= weights[row]
+            if point < 0.0:
+                break
+    return row
+
+
+@kernel
+def find_best_rows(means: Floats, offsets: Ints, best: Ints) -> None:
+    """Write the row of the highest mean (k,) of each context into best (M,)."""
+    for m in range(best.size):
+        best[m] = offsets[m]
+        for row in range(offsets[m] + 1, offsets[m + 1]):
+            if means[row] > means[best[m]]:
+                best[m] = row

@@ -33,6 +33,7 @@ COLOURS = {
     "endoa": "#56B4E9",
     "greedy": "#999999",
     "del": "#8C6D31",
+    "solid": "#1B4D3E",
 }
 OTHER_COLOURS = ("#7F3C8D", "#3F3F3F", "#A5AA99")
 DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.4)), (0, (6, 2, 1, 2)))
