@@ -32,7 +32,7 @@ from thrifty.regression import Regression, observe, start_regression
 
 EXPLOIT, AGREED, DRAWN = range(3)
 EVIDENCE, PRICE, PHASE, LEFT = range(4)  # entries of Saddle.numbers
-HIGHEST = 10.0  # price; hardly ever reached
+HIGHEST = 10.0  # price; rarely reached
 FAINT = 1e-6  # added to the diagonal of W, as a share of its trace
 
 
@@ -40,7 +40,7 @@ FAINT = 1e-6  # added to the diagonal of W, as a share of its trace
 class SOLID(Policy):
     """Play the greedy arm once the evidence is in; until then draw from exploration weights that primal and dual steps improve, one each round.
 
-    Regret in the geometric mean over nine instances, relative to LinUCB with f_n: .71 at n = 1e4, .78 at 1e5. kappa = 1 keeps the price near 0 that long: arms
+    Regret in the geometric mean over nine instances, relative to LinUCB with f_n: .71 at n = 1e4, .78 at 1e5. kappa = 1 keeps the price at 0 that long: arms
     are played for hope rather than for information. kappa = 0 gives .80 and .76, less than half at the end of optimism, and exploits sooner.
 
     Parameters
