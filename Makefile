@@ -3,10 +3,13 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: reproduce demo test lint bench clean
+.PHONY: arena reproduce demo test lint bench clean
 
 reproduce: $(READY)  ## the paper's experiments and claims, in minutes: reproduction/index.html
 	$(BIN)/thrifty reproduce
+
+arena: $(READY)  ## every policy on a wide suite, ranked: arena/index.html
+	$(BIN)/thrifty arena
 
 demo: $(READY)  ## the lower bound of every instance in the catalog
 	$(BIN)/thrifty bound --all

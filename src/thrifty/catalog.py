@@ -246,3 +246,39 @@ def _solid_toy(xi: float = 0.1, p: float = 0.5) -> Instance:
     first: list[list[float]] = [[1, 0, 0], [0, 1, 0], [1 - xi, 2 * xi, 0]]
     second: list[list[float]] = [[0, 0.6, 0.8], [0, 0, 1], [0, xi / 10, 1 - xi]]
     return Instance(_sets(first, second), theta=[1, 0, 1], probabilities=[p, 1 - p])
+
+
+@_family("drawn")
+def _drawn(seed: int = 0) -> Instance:
+    """Everything drawn by seed: d from 2 to 20, 1 to 10 contexts down to 1 % of the rounds, 2 to 200 arms, gaps from tiny to large, noise from 0.1 to 2."""
+    _require(seed >= 0, "drawn:seed", "at least 0", seed)
+    rng = np.random.default_rng([seed, 2])
+    d, contexts = int(rng.choice([2, 2, 3, 5, 10, 20])), int(rng.choice([1, 1, 2, 4, 10]))
+    arms = int(rng.choice([3, 5, 10, 20, 50, 100, 200] if contexts == 1 else [2, 4, 8, 16]))
+    kind = str(rng.choice(["sphere", "ball", "shared", "offset", "close"]))
+    theta = _directions(rng, 1, d)[0] * rng.choice([0.2, 1.0, 1.0, 3.0])
+    pool = _directions(rng, max(arms, d), d)
+    sets = [_draw_set(rng, kind, arms, theta, pool) for _ in range(contexts)]
+    law = np.maximum(rng.dirichlet(np.full(contexts, 0.5)), 0.01)
+    return Instance(ActionSets(sets), theta=theta, probabilities=law / law.sum(), noise=float(rng.choice([0.1, 0.5, 1.0, 2.0])))
+
+
+def _draw_set(rng: np.random.Generator, kind: str, arms: int, theta: Floats, pool: Floats) -> Floats:
+    """(arms, d) of a kind; `shared` arms are those of a pool, with repetitions, two of them in every set."""
+    found = _directions(rng, arms, theta.size)
+    if kind == "ball":
+        found *= rng.uniform(size=(arms, 1)) ** (1 / theta.size)
+    elif kind == "shared":
+        found = pool[np.append([0, 1], rng.integers(len(pool), size=arms - 2))]
+    elif kind == "offset":
+        found[:, 0] = 1.0  # a feature that all have in common
+    elif kind == "close":  # the second arm is nearly as good as the best, and nearly the same
+        best = int(np.argmax(found @ theta))
+        found[1 - min(best, 1)] = 0.98 * found[best] + 0.1 * _directions(rng, 1, theta.size)[0]
+    return found
+
+
+def _directions(rng: np.random.Generator, count: int, d: int) -> Floats:
+    """(count, d) uniform on the unit sphere."""
+    found = rng.normal(size=(count, d))
+    return np.asarray(found / np.linalg.norm(found, axis=1, keepdims=True))

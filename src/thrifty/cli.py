@@ -160,8 +160,7 @@ def reproduce(
     """Play every experiment of the paper, judge its claims, and write a page about both."""
     from thrifty.reproduction import reproduce as play
 
-    if quick and full:
-        raise InvalidInput("reproduce", "--quick or --full", "both")
+    _one_of(quick, full, "reproduce")
     with _resumable(out):
         found = play(Path(out), full=full, only=only or (), threads=threads, cluster=cluster)
     path = _write_page(found.page, Path(out))
@@ -173,11 +172,36 @@ def reproduce(
 
 
 @app.command()
+def arena(
+    quick: Annotated[bool, typer.Option("--quick", help="Horizons up to 1e4, minutes on two cores; the default.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Horizons up to 1e6; hours.")] = False,
+    policy: Annotated[list[str] | None, typer.Option("--policy", metavar="SPEC", help="Only this beside thrifty and lints; may be repeated.")] = None,
+    out: Annotated[str, typer.Option(metavar="DIR", help="Where to keep results and write the page.")] = "arena",
+    threads: Threads = None,
+    cluster: OnCluster = None,
+    as_json: Json = False,
+) -> None:
+    """Let every policy play a wide suite of instances, and rank them by regret relative to heuristic Thompson sampling."""
+    from thrifty.arena import play
+
+    _one_of(quick, full, "arena")
+    with _resumable(out):
+        found = play(Path(out), full=full, policies=policy or (), threads=threads, cluster=cluster)
+    path = _write_page(found.page, Path(out))
+    if as_json:
+        terminal.print_json(found.to_json())
+        return
+    terminal.print_standings(found.standings)
+    print(f"The page about it: {path}")
+
+
+@app.command()
 def report(
-    folder: Annotated[str, typer.Argument(metavar="DIR", help="What `thrifty run --out` or `thrifty reproduce` has kept.")],
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="What `thrifty run --out`, `thrifty reproduce` or `thrifty arena` has kept.")],
     markdown: Annotated[str | None, typer.Option("--markdown", metavar="FILE", help="Write Markdown, with figures beside it, instead of HTML.")] = None,
 ) -> None:
     """Make one self-contained page of kept results: figures, tables, verdicts, and how to run each again."""
+    from thrifty.arena import STANDINGS_FILE, read_arena
     from thrifty.report.markdown import write_markdown
     from thrifty.report.pages import study_page
     from thrifty.reproduction import CLAIMS_FILE, read_reproduction
@@ -188,6 +212,8 @@ def report(
         found = read_reproduction(path)
         found.write_claims()
         page = found.page
+    elif (path / STANDINGS_FILE).is_file():
+        page = read_arena(path).page
     else:
         page = study_page(read_results(path), path)
     if markdown is None:
@@ -207,6 +233,11 @@ def policies(as_json: Json = False) -> None:
         terminal.print_json(describe())
         return
     terminal.print_policies(describe())
+
+
+def _one_of(quick: bool, full: bool, command: str) -> None:
+    if quick and full:
+        raise InvalidInput(command, "--quick or --full", "both")
 
 
 @contextmanager

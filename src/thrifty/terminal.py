@@ -3,11 +3,11 @@
 import json
 import math
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from thrifty.wording import count, printable
+from thrifty.wording import count, plain, power, printable, with_error
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from thrifty.bound import Bound
     from thrifty.claims import Verdict
     from thrifty.results import Result
+    from thrifty.standings import Standing
     from thrifty.study import Study
 
 MOST_ROWS = 30  # a person reads no longer table
@@ -158,6 +159,19 @@ def print_policies(entries: list[dict[str, Any]]) -> None:
         print(textwrap.fill(entry["definition"], width, initial_indent="    ", subsequent_indent="    "))
         for key, meaning in entry["meanings"].items():
             print(textwrap.fill(f"{key}: {meaning}", width, initial_indent="      ", subsequent_indent="        "))
+
+
+def print_standings(standings: Mapping[str, Sequence["Standing"]]) -> None:
+    """Who stands where, by group of instances and horizon."""
+    headers = ("relative regret", "worst", "p95", "stuck", "ns a round")
+    for group, found in standings.items():
+        for horizon, own in groupby(found, key=lambda standing: standing.horizon):
+            print(f"{group}, n = {power(horizon)}")
+            table = _table("policy", *headers, numeric=headers)
+            for standing in own:
+                numbers = (with_error(standing.ratio, standing.error), plain(standing.worst, 3), plain(standing.tail, 3))
+                table.add_row(standing.policy, *numbers, f"{standing.stuck} of {standing.runs:,}", f"{standing.nanoseconds:,.0f}")
+            _show(table)
 
 
 def print_verdicts(verdicts: Sequence["Verdict"]) -> None:

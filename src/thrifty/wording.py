@@ -15,8 +15,8 @@ def printable(name: str, most: int = 200) -> str:
 
 
 def with_error(value: float, error: float, digits: int = 3) -> str:
-    """A number with its standard error."""
-    return f"{plain(value, digits)} ± {plain(error, 2)}"
+    """A number with its standard error, if that is known."""
+    return plain(value, digits) + ("" if math.isnan(error) else f" ± {plain(error, 2)}")
 
 
 def power(n: int) -> str:

@@ -15,7 +15,8 @@ import numpy as np
 
 from thrifty.files import write_whole
 from thrifty.results import Result
-from thrifty.wording import printable
+from thrifty.standings import YARDSTICK, standings
+from thrifty.wording import power, printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -68,6 +69,16 @@ def tail_figure(results: Sequence[Result]) -> "Figure":
 def sensitivity_figure(results: Sequence[Result]) -> "Figure":
     """Mean regret of the variants of a policy with its standard error: one panel an instance."""
     return _panels(longest(results), _draw_sensitivity)
+
+
+def horizons_figure(results: Sequence[Result]) -> "Figure":
+    """Mean regret at each horizon, the better policies in front: one panel an instance."""
+    return _panels(results, _draw_horizons)
+
+
+def standings_figure(results: Sequence[Result]) -> "Figure":
+    """How policies stand over all instances, relative to the yardstick: one panel a horizon."""
+    return _panels(results, _draw_standings, title=lambda result: f"n = {power(result.horizon)}")
 
 
 def save_figure(figure: "Figure", stem: Path, kinds: Sequence[str] = ("svg", "png")) -> None:
@@ -263,4 +274,33 @@ def _draw_sensitivity(axes: "Axes", results: Sequence[Result], policies: Sequenc
         _plain_ticks(axes.xaxis)
     else:
         axes.set_xlim(0, None)
+    axes.grid(axis="x", color="#88888855", linewidth=0.5)
+
+
+def _draw_horizons(axes: "Axes", results: Sequence[Result], policies: Sequence[str]) -> None:
+    for policy in policies:
+        own = sorted((result for result in results if result.policy == policy), key=lambda result: result.horizon)
+        means = [max(result.mean, 1e-3) for result in own]
+        leads = policy in (YARDSTICK, "thrifty")
+        width, marker = (2.2, "o") if leads else (0.9, "")
+        style = style_of(policy, policies)
+        axes.plot([result.horizon for result in own], means, linewidth=width, marker=marker, markersize=4, zorder=3 if leads else 2, **style)
+    axes.set(xscale="log", yscale="log", xlabel="n", ylabel="regret")
+    _decades(axes.xaxis)
+    _plain_ticks(axes.yaxis)
+
+
+def _draw_standings(axes: "Axes", results: Sequence[Result], policies: Sequence[str]) -> None:
+    found = list(reversed(standings(results)))
+    furthest = 12.0
+    for row, standing in enumerate(found):
+        shown = min(standing.ratio, furthest)
+        whisker = [[shown - standing.ratio * math.exp(-2 * standing.error / standing.ratio)], [shown * math.expm1(2 * standing.error / standing.ratio)]]
+        colour = style_of(standing.policy, policies)["color"]
+        axes.errorbar(shown, row, xerr=whisker if shown < furthest else None, color=colour, marker="o" if shown < furthest else ">", markersize=6, capsize=2)
+        axes.plot([1.0, shown], [row, row], color=colour, linewidth=1, alpha=0.5)
+    axes.axvline(1.0, color=INK, linewidth=1)
+    axes.set_yticks(range(len(found)), [text(standing.policy) for standing in found], fontsize="small")
+    axes.set(xscale="log", xlabel="regret relative to lints", ylim=(-0.6, len(found) - 0.4))
+    _plain_ticks(axes.xaxis)
     axes.grid(axis="x", color="#88888855", linewidth=0.5)

@@ -1,6 +1,5 @@
 """A page as one self-contained HTML file: figures inline, no scripts, readable in light, dark and print."""
 
-import math
 import re
 from importlib.resources import files
 from pathlib import Path
@@ -10,7 +9,7 @@ from thrifty.files import write_whole
 from thrifty.report.figures import INK, svg
 from thrifty.report.pages import Page, Picture, save_figures
 from thrifty.results import Result
-from thrifty.wording import plain, printable
+from thrifty.wording import plain, printable, with_error
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -38,8 +37,7 @@ def write_html(page: Page, folder: Path) -> Path:
 def table_row(result: Result) -> dict[str, str]:
     """A line of the table of results."""
     ratio = "" if result.ratio is None else f"{result.ratio:.2f}"
-    error = "" if math.isnan(result.se) else f" ± {plain(result.se, 2)}"
-    numbers = {"mean": plain(result.mean, 4) + error, "median": plain(result.median, 4), "p95": plain(result.p95, 4), "worst": plain(result.max, 4)}
+    numbers = {"mean": with_error(result.mean, result.se, 4), "median": plain(result.median, 4), "p95": plain(result.p95, 4), "worst": plain(result.max, 4)}
     return {"instance": printable(result.instance.name), "policy": printable(result.policy), "n": f"{result.horizon:,}"} | numbers | {"R / (C log n)": ratio}
 
 

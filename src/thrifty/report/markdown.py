@@ -8,8 +8,7 @@ from typing import Any
 from thrifty.errors import InvalidInput
 from thrifty.files import make_folder, write_whole
 from thrifty.report.html import MARKS, table_row
-from thrifty.report.pages import Page, Section, save_figures
-from thrifty.results import Result
+from thrifty.report.pages import Page, Section, Table, save_figures
 
 FIGURES = "figures"
 
@@ -56,6 +55,7 @@ def _numbers(page: Page) -> list[dict[str, Any]]:
 
 def _section(section: Section) -> list[str]:
     blocks = [f"## {section.title}", *([f"*{section.where}.* {section.text}"] if section.where else [section.text] if section.text else [])]
+    blocks += [_table(table) for table in section.tables]
     for picture in section.pictures:
         blocks += [f"![{section.title}]({FIGURES}/{picture.name}.svg)", picture.caption]
     for verdict in section.verdicts:
@@ -63,16 +63,16 @@ def _section(section: Section) -> list[str]:
         blocks += [f"**{verdict.claim.statement}** {MARKS[verdict.status]} {verdict.words}.", "\n".join(cases)]
         blocks += [verdict.claim.remark] if verdict.claim.remark else []
     if section.results:
-        blocks.append(_table(section.results))
+        rows = [table_row(result) for result in section.results]
+        blocks.append(_table(Table(tuple(rows[0]), tuple(tuple(row.values()) for row in rows), words=2)))
     if section.rerun:
         blocks.append(f"Again: `{section.rerun}`")
     return blocks
 
 
-def _table(results: tuple[Result, ...]) -> str:
-    rows = [table_row(result) for result in results]
-    head = [f"| {' | '.join(rows[0])} |", f"|{'|'.join('---' if i < 2 else '---:' for i in range(len(rows[0])))}|"]
-    return "\n".join([*head, *(f"| {' | '.join(map(_cell, row.values()))} |" for row in rows)])
+def _table(table: Table) -> str:
+    head = [f"| {' | '.join(table.headers)} |", f"|{'|'.join('---' if i < table.words else '---:' for i in range(len(table.headers)))}|"]
+    return "\n".join([*head, *(f"| {' | '.join(map(_cell, row))} |" for row in table.rows)])
 
 
 def _cell(text: str) -> str:

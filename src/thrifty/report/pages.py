@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING
 from thrifty.claims import Verdict
 from thrifty.files import make_folder
 from thrifty.paper import EXPERIMENTS, OAM, Experiment
-from thrifty.report.figures import labels_figure, longest, ratio_figure, regret_figure, save_figure, sensitivity_figure, tail_figure
+from thrifty.report.figures import (
+    horizons_figure,
+    labels_figure,
+    longest,
+    ratio_figure,
+    regret_figure,
+    save_figure,
+    sensitivity_figure,
+    standings_figure,
+    tail_figure,
+)
 from thrifty.results import Result
 from thrifty.wording import count
 
@@ -22,6 +32,8 @@ FIGURES: dict[str, Callable[[Sequence[Result]], "Figure"]] = {
     "sensitivity": sensitivity_figure,
     "labels": labels_figure,
     "tail": tail_figure,
+    "standings": standings_figure,
+    "horizons": horizons_figure,
 }
 CAPTIONS = {
     "regret": "Mean regret, shaded by its standard error; dots where runs planned for a shorter horizon end. C log n is the lower bound's leading term.",
@@ -29,6 +41,9 @@ CAPTIONS = {
     "sensitivity": "Mean regret with two standard errors.",
     "labels": "Mean regret by why arms were played.",
     "tail": "Median, mean, 95th percentile and worst run at the longest horizon.",
+    "standings": "Regret relative to heuristic Thompson sampling (lints), in the geometric mean over the instances: 1 is its level, less is better."
+    " Whiskers are two standard errors; dots on the right are worse than shown.",
+    "horizons": "Mean regret at each horizon n, which is a run of its own.",
 }
 
 PAPER_LEAD = (
@@ -46,6 +61,7 @@ class Picture:
     name: str
     kind: str
     results: tuple[Result, ...]
+    by_instance: bool = True
 
     @property
     def caption(self) -> str:
@@ -56,10 +72,21 @@ class Picture:
         return FIGURES[self.kind](self.results)
 
     def panels(self) -> list[tuple[str, "Figure"]]:
-        """A figure for each instance, with a name of its own."""
+        """A figure for each instance, with a name of its own; or the whole, if it is about all instances."""
+        if not self.by_instance:
+            return [(self.name, self.whole())]
         names = dict.fromkeys(result.instance.name for result in self.results)
         panels = [[result for result in self.results if result.instance.name == name] for name in names]
         return [(f"{self.name}-{i}", FIGURES[self.kind](panel)) for i, panel in enumerate(panels)]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of text under headers; the first columns are words, the others numbers."""
+
+    headers: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    words: int = 1
 
 
 @dataclass(frozen=True)
@@ -71,6 +98,7 @@ class Section:
     name, title : for links, and for people
     where : in the paper
     text : what it is about
+    tables : what sums it up
     pictures : its figures
     results : the rows of its table
     verdicts : on the claims that it decides
@@ -81,6 +109,7 @@ class Section:
     title: str
     where: str = ""
     text: str = ""
+    tables: tuple[Table, ...] = ()
     pictures: tuple[Picture, ...] = ()
     results: tuple[Result, ...] = ()
     verdicts: tuple[Verdict, ...] = ()
@@ -128,7 +157,7 @@ def paper_page(results: Mapping[str, tuple[Result, ...]], verdicts: Sequence[Ver
             full = "--full " if own[-1].horizon == experiment.full.horizons[-1] else ""
             rerun = f"thrifty reproduce {full}--only {experiment.name} --out {shlex.quote(str(folder))}"
             text = f"{experiment.about} {_played(own)}"
-            sections.append(Section(experiment.name, experiment.title, experiment.where, text, pictures, own, decided, rerun))
+            sections.append(Section(experiment.name, experiment.title, experiment.where, text, (), pictures, own, decided, rerun))
     shown = [result for experiment in _in_paper(results) for result in longest(results[experiment.name])]
     split = tuple(result for result in shown if result.policy == OAM)
     if split:
@@ -136,10 +165,10 @@ def paper_page(results: Mapping[str, tuple[Result, ...]], verdicts: Sequence[Ver
             "Rounds of OAM are init, until all directions are known; exploit; forced on the least played arm; matched to the optimal allocation; or wasted,"
             " when the allocation is reached but the evidence is not in. Theory has it that only matched exploration costs regret of order log n."
         )
-        sections.append(Section("labels", "Where OAM's regret goes", "beside Section 5", text, (Picture("labels", "labels", split),)))
+        sections.append(Section("labels", "Where OAM's regret goes", "beside Section 5", text, pictures=(Picture("labels", "labels", split),)))
     if shown:
         text = "A mean hides what a single user of a policy risks."
-        sections.append(Section("tail", "The tail", "beside Section 5", text, (Picture("tail", "tail", tuple(shown)),)))
+        sections.append(Section("tail", "The tail", "beside Section 5", text, pictures=(Picture("tail", "tail", tuple(shown)),)))
     return Page("Adaptive exploration, reproduced", PAPER_LEAD, tuple(sections), tuple(verdicts))
 
 

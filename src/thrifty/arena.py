@@ -1,0 +1,125 @@
+"""`thrifty arena`: every policy on a wide suite of instances, ranked by regret relative to heuristic Thompson sampling.
+
+Some of the instances were looked at while the policy `thrifty` was made: they are named, and reported apart from those that were drawn afterwards, once.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from thrifty.catalog import CATALOG, instance
+from thrifty.errors import InvalidInput
+from thrifty.files import write_whole
+from thrifty.policies import policy as named_policy
+from thrifty.report.arena_page import arena_page
+from thrifty.report.pages import Page
+from thrifty.results import Result
+from thrifty.simulation import name_of
+from thrifty.standings import YARDSTICK, Standing, standings
+from thrifty.store import RESULTS, read_results
+from thrifty.study import ask, run_together
+
+STANDINGS_FILE = "standings.json"  # tells a folder that `arena` has made
+
+LEADERS = ("thrifty", YARDSTICK)  # compared with each other to a higher precision than with the rest
+REST = (
+    "thrifty:noise=estimate",
+    "ids",
+    "ids:correction=all",
+    "solid",
+    "oam",
+    "linucb",
+    "linucb:width=fn",
+    "lints:inflation=theory",
+    "ossb",
+    "endoa",
+    "del",
+    "greedy",
+    "egreedy",
+)
+FIXED_SETS_ONLY = ("endoa",)
+
+TUNED_SEEDS = range(20)
+UNSEEN_SEEDS: tuple[int, ...] = ()
+GROUPS = {
+    "unseen": tuple(f"drawn:seed={seed}" for seed in UNSEEN_SEEDS),
+    "tuned": (*CATALOG, "end-of-optimism:eps=0.05,a=2", *(f"drawn:seed={seed}" for seed in TUNED_SEEDS)),
+}
+
+
+@dataclass(frozen=True)
+class Size:
+    """Rounds, and how often leaders and the rest play them."""
+
+    horizon: int
+    leaders: int
+    rest: int
+
+
+QUICK = (Size(10**3, 60, 20), Size(10**4, 40, 10))
+FULL = (Size(10**3, 200, 100), Size(10**4, 200, 50), Size(10**5, 60, 12), Size(10**6, 16, 4))
+
+
+@dataclass(frozen=True)
+class Arena:
+    """Results of the suite, kept in a folder, by group of instances."""
+
+    folder: Path
+    results: dict[str, tuple[Result, ...]]
+
+    @cached_property
+    def standings(self) -> dict[str, list[Standing]]:
+        """How policies stand, by group."""
+        return {group: standings(results) for group, results in self.results.items()}
+
+    @property
+    def page(self) -> Page:
+        """The page about it."""
+        return arena_page(self.results, self.standings, self.folder)
+
+    def to_json(self) -> list[dict[str, object]]:
+        """The JSON of `thrifty arena --json`."""
+        return [{"group": group} | standing.to_json() for group, found in self.standings.items() for standing in found]
+
+    def write_standings(self) -> None:
+        """Write standings.json into the folder."""
+        write_whole(self.folder / STANDINGS_FILE, json.dumps(self.to_json(), indent=2) + "\n")
+
+
+def play(
+    folder: Path,
+    *,
+    full: bool = False,
+    policies: Sequence[str] = (),
+    threads: int | None = None,
+    cluster: str | None = None,
+    progress: bool | None = None,
+) -> Arena:
+    """Let all policies, or the leaders and those given, play the suite into a folder; what is there already is not played again."""
+    rest = [name_of(named_policy(spec)) for spec in (policies or REST)]
+    studies = {}
+    for group, names in GROUPS.items():
+        for size in FULL if full else QUICK:
+            for policy in dict.fromkeys((*LEADERS, *rest)):
+                playable = [name for name in names if policy.partition(":")[0] not in FIXED_SETS_ONLY or instance(name).sets.contexts == 1]
+                asked = ask(playable, policy, horizon=size.horizon, replications=size.leaders if policy in LEADERS else size.rest)
+                studies[folder / group / f"{size.horizon}" / policy.replace(":", "-")] = asked
+    run_together([(asked, place) for place, asked in studies.items()], threads=threads, cluster=cluster, progress=progress, figures=False)
+    found = read_arena(folder)
+    found.write_standings()
+    return found
+
+
+def read_arena(folder: Path) -> Arena:
+    """What a folder holds of the arena."""
+    results = {group: tuple(result for place in _places(folder / group) for result in read_results(place)) for group in GROUPS}
+    if not any(results.values()):
+        raise InvalidInput(str(folder), "a folder that `thrifty arena` has made", "none")
+    return Arena(folder, {group: own for group, own in results.items() if own})
+
+
+def _places(folder: Path) -> list[Path]:
+    """Folders of studies, short horizons first."""
+    return sorted((found.parent for found in folder.glob(f"*/*/{RESULTS}")), key=lambda place: (int(place.parent.name), place.name))

@@ -1,0 +1,60 @@
+"""The page of the arena: who stands where, on instances never used for tuning and on those that were, and a small figure for each instance."""
+
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from thrifty.report.pages import Page, Picture, Section, Table
+from thrifty.results import Result
+from thrifty.standings import Standing
+from thrifty.wording import count, plain, power, with_error
+
+TITLES = {"unseen": "Instances never used for tuning", "tuned": "Instances used for tuning"}
+ABOUT = {
+    "unseen": "Drawn by seeds that were chosen once, after the policy thrifty was finished.",
+    "tuned": "The paper's, the literature's, and a first draw: these were looked at while the policy thrifty was made, so that its numbers here flatter it.",
+}
+LEAD = (
+    "Every policy on instances of all kinds: one to ten contexts, some of them rare, two to two hundred arms in 2 to 20 dimensions, tiny and large gaps, little"
+    " noise and much. Policies are ranked by the geometric mean of their regret relative to heuristic Thompson sampling (lints), on the same luck."
+)
+HEADERS = ("policy", "relative regret", "worst", "on", "95th percentile", "stuck", "ns a round", "instances")
+
+
+def arena_page(results: Mapping[str, tuple[Result, ...]], standings: Mapping[str, Sequence[Standing]], folder: Path) -> Page:
+    """The page; results and standings by group of instances."""
+    sections = []
+    for group, own in results.items():
+        sections += [
+            Section(f"{group}-{n}", f"{TITLES[group]}, n = {power(n)}", text=_played(standings[group], n), tables=(_ranking(standings[group], n),))
+            for n in sorted({standing.horizon for standing in standings[group]})
+        ]
+        rerun = f"thrifty arena {'--full ' if max(result.horizon for result in own) > 10**4 else ''}--out {shlex.quote(str(folder))}"
+        pictures = (Picture(f"arena-{group}", "standings", own, by_instance=False), Picture(f"arena-{group}-instances", "horizons", own))
+        sections.append(Section(f"{group}-instances", f"{TITLES[group]}, in figures", text=ABOUT[group], pictures=pictures, rerun=rerun))
+    return Page("The arena", LEAD, tuple(sections))
+
+
+def _ranking(standings: Sequence[Standing], horizon: int) -> Table:
+    """The policies at a horizon, the best first."""
+    return Table(HEADERS, tuple(_row(standing) for standing in standings if standing.horizon == horizon))
+
+
+def _row(standing: Standing) -> tuple[str, ...]:
+    return (
+        standing.policy,
+        with_error(standing.ratio, standing.error),
+        plain(standing.worst, 3),
+        standing.where,
+        plain(standing.tail, 3),
+        f"{standing.stuck} of {standing.runs:,}",
+        f"{standing.nanoseconds:,.0f}",
+        str(standing.instances),
+    )
+
+
+def _played(standings: Sequence[Standing], horizon: int) -> str:
+    here = [standing for standing in standings if standing.horizon == horizon]
+    most, least = (extreme(standing.runs // standing.instances for standing in here) for extreme in (max, min))
+    each = f"{most} replications each" if most == least else f"{least} to {most} replications each"
+    return f"{count(max(standing.instances for standing in here), 'instance')}, {each}."
