@@ -13,7 +13,7 @@ def test_specs_are_read_and_written():
     assert th.policy("oam:epsilon=0.01,c=1,forced=spanner") == th.OAM(epsilon=0.01, c=1.0, forced="spanner")
     assert th.policy("oam:epsilon=literal,horizon=1e6") == th.OAM(epsilon="literal", horizon=1e6)
     assert th.policy("linucb:delta=none") == th.LinUCB()
-    for spec in ("oam:epsilon=0.123456789", "linucb:width=fn,horizon=1000000", "lints", "egreedy:decay=0.25"):
+    for spec in ("oam:epsilon=0.123456789", "linucb:width=fn,horizon=1000000", "lints", "ids:correction=all", "egreedy:decay=0.25"):
         assert th.policy(spec).spec == spec
 
 
@@ -32,6 +32,8 @@ def test_specs_are_read_and_written():
         ("linucb:ridge=0", "linucb: ridge: a number above 0 expected, got 0.0"),
         ("linucb:delta=1", "linucb: delta: a number between 0 and 1 expected, got 1.0"),
         ("lints:inflation=much", "lints: inflation: heuristic or theory expected, got 'much'"),
+        ("ids:correction=some", "ids: correction: ucb or all expected, got 'some'"),
+        ("ids:corection=all", "unknown parameter of ids 'corection'; did you mean 'correction'?"),
         ("egreedy:decay=x", "egreedy: decay: a finite number expected, got 'x'"),
     ],
 )
