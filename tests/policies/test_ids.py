@@ -58,7 +58,8 @@ def test_the_figure_of_the_paper():
     """Regret on ids-eoo after 1e4 rounds.
 
     A prototype in plain loops that shares nothing with this package gave 28.9 and 38.8 (300 runs, standard errors 0.45 and 0.27). The figure of the paper was
-    read as 25 (IDS-UCB), 42 (IDS) and 27 (LinUCB), its standard errors are not known: these are met within a fifth, and in their order, not within our errors.
+    read as 25 (IDS-UCB), 42 (IDS) and 27 (LinUCB), its standard errors are not known: these are met within a fifth, not within our errors, and
+    `ucb` does not beat LinUCB here.
     """
     study = th.run("ids-eoo", ["ids", "ids:correction=all", "linucb"], horizon=1e4, replications=200, progress=False)
     regret = {row["policy"]: (row["mean"], row["se"]) for row in study.summary()}

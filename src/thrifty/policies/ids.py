@@ -18,9 +18,9 @@ Written from a summary of the paper, and from its authors' public code where tha
   arms on offer. A vector equal to the greedy one is no alternative;
 - the late reward of an arm that is gone is taken in, whatever it was played for.
 
-On the paper's own example (ids-eoo, 1e4 rounds) regret is 29.1 with `ucb` and 38.8 with `all` (1000 runs, standard errors 0.2), and 28.2 for LinUCB. The paper's
-figure is on record as 25, 42 and 27: the order is the same, the numbers are not. Taking the arm of the least gap for x^, as that code does with these gaps,
-gives 28.3 and 41.0 (150 runs, standard errors 0.6 and 0.5).
+On the paper's own example (ids-eoo, 1e4 rounds) regret is 29.1 with `ucb` and 38.8 with `all` (1000 runs, standard errors 0.2), and 28.2 for LinUCB. The
+paper's figure is on record as 25, 42 and 27: `all` is the worst in both, but the numbers differ, and `ucb` does not beat LinUCB here. Taking the arm of the
+least gap for x^, as that code does with these gaps, gives 28.3 and 41.0 (150 runs, standard errors 0.6 and 0.5).
 """
 
 import math
