@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from thrifty.errors import BadFile, InvalidInput, SetAside, ThriftyError, UnknownName, Unreachable
     from thrifty.instances import Instance
     from thrifty.learner import Decision, Explanation, Learner
-    from thrifty.policies import DEL, OAM, OSSB, SOLID, EGreedy, EndOA, Greedy, LinTS, LinUCB, Policy, Thrifty, policy
+    from thrifty.policies import DEL, IDS, OAM, OSSB, SOLID, EGreedy, EndOA, Greedy, LinTS, LinUCB, Policy, Thrifty, policy
     from thrifty.results import Result
     from thrifty.study import Study, run
 
@@ -28,6 +28,7 @@ _HOMES = {
     "EndOA": "thrifty.policies",
     "Explanation": "thrifty.learner",
     "Greedy": "thrifty.policies",
+    "IDS": "thrifty.policies",
     "Instance": "thrifty.instances",
     "InvalidInput": "thrifty.errors",
     "Learner": "thrifty.learner",
@@ -56,6 +57,7 @@ __version__ = version("thrifty")
 
 __all__ = [
     "DEL",
+    "IDS",
     "OAM",
     "OSSB",
     "SOLID",

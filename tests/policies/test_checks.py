@@ -12,6 +12,7 @@ VARIANTS = [
     "oam:epsilon=0.05,forced=spanner,c=0",
     "linucb:width=fn",
     "lints:inflation=theory",
+    "ids:correction=all",
     "ossb:epsilon=0.1,gamma=0.1",
     "solid:kappa=0,price_step=1,decay=0.5,reset=no",
 ]

@@ -13,7 +13,7 @@ def test_specs_are_read_and_written():
     assert th.policy("oam:epsilon=0.01,c=1,forced=spanner") == th.OAM(epsilon=0.01, c=1.0, forced="spanner")
     assert th.policy("oam:epsilon=literal,horizon=1e6") == th.OAM(epsilon="literal", horizon=1e6)
     assert th.policy("linucb:delta=none") == th.LinUCB()
-    for spec in ("oam:epsilon=0.123456789", "linucb:width=fn,horizon=1000000", "lints", "egreedy:decay=0.25", "solid:kappa=0,reset=no"):
+    for spec in ("oam:epsilon=0.123456789", "linucb:width=fn,horizon=1000000", "lints", "ids:correction=all", "egreedy:decay=0.25", "solid:kappa=0,reset=no"):
         assert th.policy(spec).spec == spec
 
 
@@ -37,6 +37,8 @@ def test_specs_are_read_and_written():
         ("solid:weight_step=0", "solid: weight_step: a number above 0 expected, got 0.0"),
         ("solid:reset=perhaps", "solid: reset: yes or no expected, got 'perhaps'"),
         ("solid:horizon=0", "solid: horizon: at least one round expected, got 0.0"),
+        ("ids:correction=some", "ids: correction: ucb or all expected, got 'some'"),
+        ("ids:corection=all", "unknown parameter of ids 'corection'; did you mean 'correction'?"),
         ("egreedy:decay=x", "egreedy: decay: a finite number expected, got 'x'"),
     ],
 )

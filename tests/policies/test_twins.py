@@ -20,6 +20,8 @@ PAIRS = [
     (th.LinUCB(width="fn"), twins.LinUCBfnTwin()),
     (th.LinTS(), twins.LinTSTwin()),
     (th.LinTS(inflation="theory"), twins.LinTSTheoryTwin()),
+    (th.IDS(), twins.IDSTwin()),
+    (th.IDS(correction="all"), twins.IDSTwin("all")),
     (th.OAM(), twins.OAMTwin()),
     (th.OAM(epsilon=0.05, c=1), twins.OAMTwin(0.05, 1)),
     (th.OAM(epsilon="literal", c=1), twins.OAMTwin("literal", 1)),

@@ -127,6 +127,69 @@ class LinTSTheoryTwin(LinTSTwin):
         return self.noise * math.sqrt(9 * self.d * math.log(self.n * self.n))
 
 
+class IDSTwin(Twin):
+    def __init__(self, correction="ucb"):
+        self.correction = correction
+
+    def start(self, *args, **kwargs):
+        super().start(*args, **kwargs)
+        self.s, self.eta = 0, 1.0
+
+    def learn(self, context, arm, reward):
+        if self.labels[-1] != "exploit":
+            super().learn(context, arm, reward)
+
+    def beta(self, rounds):
+        inverse_delta = max(2, rounds) * math.log(max(2, rounds))
+        return (self.noise * math.sqrt(np.linalg.slogdet(self.V)[1] + 2 * math.log(inverse_delta)) + 1) ** 2
+
+    def alternatives(self, means, theta, inverse):
+        """Of every arm of every context that is not the greedy vector: r_z, and the nearest parameter that makes it as good."""
+        for first, stop in pairwise(self.sets.offsets):
+            best = self.X[first + int(np.argmax(means[first:stop]))]
+            for z in self.X[first:stop]:
+                if (z != best).any():
+                    spread = (best - z) @ inverse @ (best - z)
+                    yield ((best - z) @ theta) ** 2 / spread, theta - ((best - z) @ theta) / spread * inverse @ (best - z)
+
+    def decide(self):
+        uniform, means, theta, inverse = self.uniforms.random(), self.means(), self.theta(), np.linalg.inv(self.V)
+        greedy = self.argmax(means)
+        found = list(self.alternatives(means, theta, inverse))
+        least = min([r for r, _ in found], default=np.inf)
+        if least >= self.beta(self.t):
+            return greedy, "exploit"
+        self.s += 1
+        self.eta = max(self.eta, math.sqrt(least))
+        width = math.sqrt(self.beta(self.s))
+        gaps = {x: max(self.regret(self.X[y] - self.X[x], theta, inverse, width) for y in self.offered) for x in self.offered}
+        hopes = means + width * np.sqrt(self.norms())
+        widened = [self.argmax(hopes)] if self.correction == "ucb" else self.offered
+        optimism = {x: hopes[x] - means[x] if x in widened else 0.0 for x in self.offered}
+        q = np.array([math.exp((least - r) / self.eta) for r, _ in found])
+        info = {x: sum(w / q.sum() * (abs((nu - theta) @ self.X[x]) + optimism[x]) ** 2 / 2 for w, (_, nu) in zip(q, found, strict=True)) for x in self.offered}
+        best, p = self.least_ratio(greedy, gaps, info)
+        row = best if uniform < p else greedy
+        return row, "greedy" if row == greedy else "informative"
+
+    def regret(self, difference, theta, inverse, width):
+        return difference @ theta + width * math.sqrt(difference @ inverse @ difference)
+
+    def least_ratio(self, greedy, gaps, info):
+        """The arm and the chance of the least ratio, by trying all arms, and the ends and the stationary point of each."""
+        trials = []
+        for j in self.offered:
+            D1, D2, I1, I2 = gaps[greedy], gaps[j], info[greedy], info[j]
+            chances = [0.0]
+            if I2 > I1:
+                chances += [1.0, float(np.clip(D1 / (D2 - D1) - 2 * I1 / (I2 - I1), 0, 1)) if D2 != D1 else 1.0]
+            for p in chances:
+                mixed = (1 - p) * I1 + p * I2
+                trials.append((((1 - p) * D1 + p * D2) ** 2 / mixed if mixed > 0 else np.inf, j, p))
+        _, j, p = min(trials, key=lambda trial: trial[0])
+        return j, p
+
+
 class Planner(Twin):
     ridge = 0.0
 

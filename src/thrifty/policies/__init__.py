@@ -10,6 +10,7 @@ from thrifty.policies.directed import DEL
 from thrifty.policies.egreedy import EGreedy
 from thrifty.policies.endoa import EndOA
 from thrifty.policies.greedy import Greedy
+from thrifty.policies.ids import IDS
 from thrifty.policies.lints import LinTS
 from thrifty.policies.linucb import LinUCB
 from thrifty.policies.oam import OAM
@@ -18,9 +19,9 @@ from thrifty.policies.solid import SOLID
 from thrifty.policies.thrifty import Thrifty
 from thrifty.specs import split_parameters
 
-__all__ = ["DEL", "OAM", "OSSB", "POLICIES", "SOLID", "EGreedy", "EndOA", "Greedy", "LinTS", "LinUCB", "Policy", "Thrifty", "describe", "policy"]
+__all__ = ["DEL", "IDS", "OAM", "OSSB", "POLICIES", "SOLID", "EGreedy", "EndOA", "Greedy", "LinTS", "LinUCB", "Policy", "Thrifty", "describe", "policy"]
 
-POLICIES: dict[str, type[Policy]] = {kind.name: kind for kind in (Thrifty, OAM, LinUCB, LinTS, OSSB, Greedy, EGreedy, EndOA, DEL, SOLID)}
+POLICIES: dict[str, type[Policy]] = {kind.name: kind for kind in (Thrifty, OAM, LinUCB, LinTS, IDS, SOLID, OSSB, Greedy, EGreedy, EndOA, DEL)}
 
 
 def policy(spec: str) -> Policy:

@@ -40,8 +40,7 @@ FAINT = 1e-6  # added to the diagonal of W, as a share of its trace
 class SOLID(Policy):
     """Play the greedy arm once the evidence is in; until then draw from exploration weights that primal and dual steps improve, one each round.
 
-    Regret in the geometric mean over nine instances, relative to LinUCB with f_n: .71 at n = 1e4, .78 at 1e5. kappa = 1 keeps the price at 0 that long: arms
-    are played for hope rather than for information. kappa = 0 gives .80 and .76, less than half at the end of optimism, and exploits sooner.
+    kappa = 1 keeps the price at 0 for long: arms are played for hope rather than for information. kappa = 0 exploits sooner.
 
     Parameters
     ----------
@@ -49,7 +48,7 @@ class SOLID(Policy):
     z : exploration rounds per unit of information in phase 0, and its length; phase k asks for 1 / (z e^k) and lasts z e^3k exploration rounds
     weight_step : of the logarithms of the weights
     price_step : of the price of information
-    decay : steps shrink as p^-decay, p the length of the phase; 1/2, with both steps 1, is the theory's, at twice the regret
+    decay : steps shrink as p^-decay, p the length of the phase; 1/2, with both steps 1, is the theory's
     reset : `yes` or `no`, whether weights and price start anew with each phase
     ridge : what V starts from
     horizon : rounds to plan for; that of the run by default

@@ -29,6 +29,7 @@ COLOURS = {
     "oam": "#0072B2",
     "linucb": "#D55E00",
     "lints": "#009E73",
+    "ids": "#B2182B",
     "ossb": "#CC79A7",
     "egreedy": "#E69F00",
     "endoa": "#56B4E9",
