@@ -8,6 +8,7 @@ import math
 from itertools import combinations, pairwise
 
 import numpy as np
+from scipy.stats import norm
 
 import thrifty as th
 from thrifty.allocation.differences import allocate_differences
@@ -113,6 +114,10 @@ class LinUCBfnTwin(Twin):
 
 
 class LinTSTwin(Twin):
+    def start(self, *args, **kwargs):
+        self.ridge = kwargs["noise"] ** 2
+        super().start(*args, **kwargs)
+
     def spread(self):
         return self.noise
 
@@ -123,6 +128,10 @@ class LinTSTwin(Twin):
 
 
 class LinTSTheoryTwin(LinTSTwin):
+    def start(self, *args, **kwargs):
+        super().start(*args, **kwargs)
+        self.V = np.eye(self.d)
+
     def spread(self):
         return self.noise * math.sqrt(9 * self.d * math.log(self.n * self.n))
 
@@ -319,11 +328,18 @@ class DELTwin(Planner):
 
 
 class ThriftyTwin(Twin):
+    def __init__(self, estimate=False, pace=4 / 3, urgency=1.0, wait=0.3, shrinking=True):
+        self.estimate, self.pace, self.urgency, self.wait, self.shrinking = estimate, pace, urgency, wait, shrinking
+
     def start(self, *args, **kwargs):
-        self.ridge = kwargs["noise"] ** 2
+        self.ridge = 0.1 if self.estimate else kwargs["noise"] ** 2
         super().start(*args, **kwargs)
         self.best, self.left, self.prices, self.due = {}, np.zeros(len(self.X)), np.zeros(len(self.X)), None
-        self.visits = np.zeros(self.sets.contexts)
+        self.visits, self.seen = np.zeros(self.sets.contexts), []
+
+    def learn(self, context, arm, reward):
+        super().learn(context, arm, reward)
+        self.seen.append((int(self.sets.offsets[context]) + arm, reward))
 
     def decide(self):
         means, logdet = self.means(), np.linalg.slogdet(self.V)[1]
@@ -333,33 +349,49 @@ class ThriftyTwin(Twin):
             self.due = logdet + math.log(1.1), 1.1 * self.t
         self.visits[self.context] += 1
         others = [row for row in self.offered if row != greedy and self.left[row] > 0]
-        owed = sum(self.left[row] for row in others)
-        chance, uniform = owed / (owed + 4 / 3 * self.visits[self.context]), self.uniforms.random()
+        owed, uniform = self.left[others].sum(), self.uniforms.random()
+        if owed == 0:
+            return greedy, "exploit"
+        price = self.left[others] @ self.costs[others] / owed
+        rate = owed / (self.pace * self.visits[self.context]) + self.urgency * self.losses[self.context] / price
+        chance = rate / (1 + rate)
         if uniform >= chance:
             return greedy, "exploit"
         row = others[min(int(np.searchsorted(np.cumsum(self.left[others]), owed * uniform / chance, side="right")), len(others) - 1)]
         self.left[row] = max(0.0, self.left[row] - 1)
         return row, "bought"
 
+    def sigma(self):
+        """Known, or the residuals of ridge regression and what the ridge costs, shared among the rewards."""
+        if not self.estimate:
+            return self.noise
+        theta = self.theta()
+        square = sum((reward - self.X[row] @ theta) ** 2 for row, reward in self.seen) + self.ridge * theta @ theta
+        return math.sqrt(square / len(self.seen)) if square > 0 else 1.0
+
     def plan(self, means):
         """What remains to be bought: the program on differences, at the level 2 log(1 + N(m) ||x - x^||^2 / 4)."""
-        F, inverse = self.V.copy(), np.linalg.inv(self.V)
-        rivals, costs, scales = np.zeros(len(self.X), dtype=int), np.zeros(len(self.X)), np.zeros(len(self.X))
+        inverse, sigma, visits = np.linalg.inv(self.V), self.sigma(), self.visits + 1
+        k, M = len(self.X), self.sets.contexts
+        rivals, costs, scales, self.losses = np.zeros(k, dtype=int), np.zeros(k), np.zeros(k), np.zeros(M)
         for m, (first, stop) in enumerate(pairwise(self.sets.offsets)):
             best = self.best[m] = first + int(np.argmax(means[first:stop]))
-            F += 4 * self.visits[m] * np.outer(self.X[best], self.X[best])
             for row in range(first, stop):
-                difference = self.X[best] - self.X[row]
+                gap, difference = means[best] - means[row], self.X[best] - self.X[row]
                 spread = max(0.0, difference @ inverse @ difference)
-                rivals[row], costs[row] = best, max(means[best] - means[row], 0.5 * self.noise * math.sqrt(spread))
+                error = sigma * math.sqrt(spread)
+                rivals[row], costs[row] = best, max(gap, 0.5 * error)
                 if spread > 0 and row != best:
-                    scales[row] = self.noise * math.sqrt(2 * math.log1p((self.visits[m] + 1) * spread / 4)) / costs[row]
-        widest = costs.max()
-        costs = np.maximum(costs, 1e-3 * widest)
+                    level = math.log1p(visits[m] * spread / 4) if self.shrinking else math.log1p(self.t)
+                    scales[row] = sigma * math.sqrt(2 * level) / costs[row]
+                    self.losses[m] = max(self.losses[m], error * (norm.pdf(gap / error) - gap / error * norm.sf(gap / error)))
+        widest, lost = costs.max(), self.losses @ visits / self.t
+        waits = self.wait * lost * self.t / visits / math.sqrt(M)
+        self.costs = np.maximum(costs + np.repeat(waits, np.diff(self.sets.offsets)), 1e-3 * widest)
         for m, best in self.best.items():
-            costs[best] = 0.01 * widest * self.t / (self.visits[m] + 1)
+            self.costs[best] = max(waits[m], 1e-6 * widest)
         if widest > 0:
-            allocate_differences(self.X, costs, rivals, scales, F, self.left, self.prices, self.due is not None, 1e-6)
+            allocate_differences(self.X, self.costs, rivals, scales, self.V.copy(), self.left, self.prices, self.due is not None, 1e-6)
 
 
 class SOLIDTwin(Twin):

@@ -20,13 +20,13 @@ class LinTS(Policy):
     Parameters
     ----------
     inflation : `heuristic`, v = noise: the posterior under a Gaussian prior; or `theory`, v = noise sqrt(9 d log(n / delta)), which the proof asks for
-    ridge : what V starts from; the prior is N(0, noise^2 / ridge I)
+    ridge : what V starts from: the prior is N(0, noise^2 / ridge I); by default noise^2, for N(0, I), and 1 in `theory`
     delta : the probability of failure in `theory`; 1 / horizon by default
     horizon : rounds to plan for, used by `theory`; that of the run by default
     """
 
     inflation: str = "heuristic"
-    ridge: float = 1.0
+    ridge: float | None = None
     delta: float | None = None
     horizon: float | None = None
 
@@ -35,18 +35,19 @@ class LinTS(Policy):
 
     def __post_init__(self) -> None:
         self._one_of("inflation", "heuristic", "theory")
-        self._above(0, "ridge")
+        if self.ridge is not None:
+            self._above(0, "ridge")
         self._probability("delta")
         self._horizon()
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
         d = sets.dimension
-        inflation = 1.0
+        ridge, inflation = noise**2, 1.0
         if self.inflation == "theory":
-            n = self._rounds(horizon)
+            ridge, n = 1.0, self._rounds(horizon)
             inflation = math.sqrt(9.0 * d * (math.log(n) - math.log(self.delta or 1.0 / n)))
         # means and norms of arms are not needed: a sample has its own; a largest set of 0 says so
-        regression = start_regression(sets.rows, ridge=self.ridge, largest_set=0)
+        regression = start_regression(sets.rows, ridge=ridge if self.ridge is None else self.ridge, largest_set=0)
         return State(start_ledger(sets, normals=d), regression, np.zeros((d, d)), np.zeros(d), noise * inflation)
 
 

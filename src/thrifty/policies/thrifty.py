@@ -6,10 +6,11 @@ docs/thrifty.md; none of it is proved:
 - differences: an arm is told from the best of its context by ||x - x^||, not by ||x||: the same in the limit, less before it;
 - a level that shrinks as evidence grows, 2 log(1 + N(m) ||x - x^||^2 / 4) with N(m) the visits of the context, instead of f_n: no horizon, and the same leading
   term, 2 log t; a mistake in a rare context costs little, and deserves less proof;
-- the residual: information that is there, and that greedy play brings over the next rounds, is base information of the program; its solution is what remains to
-  be bought;
-- traffic: a best arm costs nothing but the wait for its context, so a rare context is no free source;
-- interleaving: purchases are spread over the visits of a context. Bought in one go they would leave the direction of the greedy arm unknown.
+- the residual: information that is there is base information of the program; its solution is what remains to be bought;
+- the price of waiting: a best arm costs nothing but the rounds until its context comes, and each of these costs what greedy play may be losing. In the limit
+  that is nothing, as in the paper; before it, neither greedy play nor a rare context is a free source;
+- interleaving: purchases are spread over the visits of a context, the faster the more greedy play may be losing. Bought in one go they would leave the
+  direction of the greedy arm unknown.
 """
 
 import math
@@ -24,17 +25,16 @@ from thrifty.actions import ActionSets
 from thrifty.allocation.differences import allocate_differences
 from thrifty.arrays import Floats, Ints
 from thrifty.compilation import Pointer, kernel
-from thrifty.policies.base import EXPLORED, ROUNDS, SOLVES, UNSOLVED, Choice, Ledger, Policy, choose, implements, learn, start_ledger
+from thrifty.policies.base import EXPLORED, ROUNDS, SOLVES, UNSOLVED, Choice, Ledger, Moves, Policy, choose, implements, learn, start_ledger
 from thrifty.policies.moves import greedy_arm
 from thrifty.regression import LOGDET, Regression, look, observe, start_regression
 
 EXPLOIT, BOUGHT = range(2)
-EVIDENCE = 0.25  # share of the visits of a context that stands in the level
-FORESIGHT = 4.0  # greedy pulls that a context will bring, per visit so far
-PACE = 4.0 / 3.0  # visits of a context over which one purchase is spread, per visit so far
-FLOOR = 0.5  # standard errors: a gap is taken for no less
-WAIT = 0.01  # cost of the wait for one round, as a share of the largest gap
+SOLVE_DET, SOLVE_ROUND, NOISE = range(3)  # entries of Purchase.numbers
+SQUARES, REWARDS = range(2)  # entries of State.energy
 CHEAPEST = 1e-3  # cost of an arm, as a share of the largest: keeps the program well scaled
+FREE = 1e-6  # the same of a greedy arm
+UNKNOWN_RIDGE = 0.1  # of V, if the noise is to be estimated
 GROWTH = 0.1  # of det V, or of t, between two solves
 TOLERANCE = 1e-6
 USABLE = 1e-2  # a certified gap up to this still gives a plan worth following
@@ -42,18 +42,66 @@ USABLE = 1e-2  # a certified gap up to this still gives a plan worth following
 
 @dataclass(frozen=True, kw_only=True)
 class Thrifty(Policy):
-    """Buy, at estimated gaps, what greedy play will not tell in time: optimal allocation on differences, for no horizon in particular, with nothing to tune."""
+    """Buy, at estimated gaps, what greedy play will not tell in time: optimal allocation on differences, for no horizon in particular.
+
+    There is nothing to tune: the numbers are the same for all problems, and are parameters only so that they can be studied.
+
+    Parameters
+    ----------
+    noise : `known`, or `estimate` to learn the standard deviation of the rewards from them
+    level : `shrinking`, or `log` for 2 log t
+    evidence : the share of the visits of a context that stands in the shrinking level
+    floor : a gap is taken for no less than so many of its standard errors
+    wait : the price of a round of waiting, as a share of what greedy play may be losing in it
+    pace : visits of a context over which its purchases are spread, per visit so far
+    urgency : what is spent on purchases at once, as a share of what greedy play may be losing
+    """
+
+    noise: str = "known"
+    level: str = "shrinking"
+    evidence: float = 0.25
+    floor: float = 0.5
+    wait: float = 0.3
+    pace: float = 4.0 / 3.0
+    urgency: float = 1.0
 
     name: ClassVar[str] = "thrifty"
     labels: ClassVar[tuple[str, ...]] = ("exploit", "bought")
 
+    def __post_init__(self) -> None:
+        self._one_of("noise", "known", "estimate")
+        self._one_of("level", "shrinking", "log")
+        self._above(0, "evidence", "floor", "pace")
+        self._at_least(0, "wait", "urgency")
+
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
-        regression = start_regression(sets.rows, ridge=noise**2, largest_set=sets.largest)  # as if theta were N(0, I)
-        return State(start_ledger(sets, uniforms=1), regression, _start_purchase(sets), noise=noise)
+        known = self.noise == "known"
+        ridge = noise**2 if known else UNKNOWN_RIDGE  # as if theta were N(0, I), or N(0, noise^2 / UNKNOWN_RIDGE I)
+        return State(
+            start_ledger(sets, uniforms=1),
+            start_regression(sets.rows, ridge=ridge, largest_set=sets.largest),
+            _start_purchase(sets, noise),
+            energy=np.zeros(2),
+            known=known,
+            shrinking=self.level == "shrinking",
+            evidence=float(self.evidence),
+            floor=float(self.floor),
+            wait=float(self.wait),
+            pace=float(self.pace),
+            urgency=float(self.urgency),
+        )
 
     def targets(self, state: "State") -> Floats:
         """What was chosen, and what remains to be bought."""
         return state.ledger.chosen + state.purchase.pulls
+
+    def carry(self, old: "State", new: "State", moves: Moves) -> None:
+        super().carry(old, new, moves)
+        new.energy[:] = old.energy
+
+    def learn_gone(self, state: "State", features: Floats, reward: float) -> None:
+        super().learn_gone(state, features, reward)
+        _count(state, reward)
 
 
 class Purchase(NamedTuple):
@@ -66,8 +114,9 @@ class Purchase(NamedTuple):
     rivals: Ints  # (k,) the best row of a row's context
     scales: Floats  # (k,) how precisely the difference to the rival must be known: 1 over the standard error to reach
     best: Ints  # (M,) the best row of each context; -1 before the first solve
-    base: Floats  # (d, d) information that is there, or comes by itself
-    due: Floats  # (2,) log det V and t from which on to solve again; NaN before the first
+    losses: Floats  # (M,) what greedy play may be losing in a visit of each context
+    base: Floats  # (d, d) information that is there
+    numbers: Floats  # (3,) log det V and t from which on to solve again, NaN before the first; the standard deviation of rewards
 
 
 class State(NamedTuple):
@@ -76,7 +125,14 @@ class State(NamedTuple):
     ledger: Ledger
     regression: Regression
     purchase: Purchase
-    noise: float
+    energy: Floats  # (2,) the sum of squared rewards, and how many
+    known: bool  # the noise
+    shrinking: bool
+    evidence: float
+    floor: float
+    wait: float
+    pace: float
+    urgency: float
 
 
 @implements(choose, State)
@@ -85,14 +141,18 @@ def _choose(state: State, context: int, arms: Ints) -> Choice:
     look(regression, arms)
     greedy = greedy_arm(regression, arms)
     now = ledger.clock[ROUNDS] + 1.0
-    in_time = regression.numbers[LOGDET] < purchase.due[0] and now < purchase.due[1]  # false before the first solve, when due is NaN
+    in_time = regression.numbers[LOGDET] < purchase.numbers[SOLVE_DET] and now < purchase.numbers[SOLVE_ROUND]  # false before the first solve: NaN
     if greedy != purchase.best[context] or not in_time:
         _plan(state, now, context, greedy)
-    owed = 0.0
+    owed, bill = 0.0, 0.0
     for n in range(arms.size):
         if arms[n] != greedy:
             owed += purchase.pulls[arms[n]]
-    chance = owed / (owed + PACE * (ledger.visits[context] + 1.0))
+            bill += purchase.pulls[arms[n]] * purchase.costs[arms[n]]
+    if owed <= 0.0:
+        return Choice(greedy, EXPLOIT)
+    rate = owed / (state.pace * (ledger.visits[context] + 1.0)) + state.urgency * purchase.losses[context] * owed / bill
+    chance = rate / (1.0 + rate)
     if not ledger.uniforms[0] < chance:
         return Choice(greedy, EXPLOIT)
     row = _pick(purchase.pulls, arms, greedy, owed * ledger.uniforms[0] / chance)
@@ -104,6 +164,13 @@ def _choose(state: State, context: int, arms: Ints) -> Choice:
 @implements(learn, State)
 def _learn(state: State, row: int, label: int, reward: float) -> None:
     observe(state.regression, row, reward)
+    _count(state, reward)
+
+
+@kernel
+def _count(state: State, reward: float) -> None:
+    state.energy[SQUARES] += reward * reward
+    state.energy[REWARDS] += 1.0
 
 
 @kernel
@@ -124,52 +191,72 @@ def _plan(state: State, now: float, context: int, greedy: int) -> None:
     """Solve for what remains to be bought, as seen in round now, when greedy is the best row of context."""
     ledger, regression, purchase = state.ledger, state.regression, state.purchase
     _gather(regression, purchase.base)
-    widest = 0.0
+    _settle_noise(state)
+    widest, lost = 0.0, 0.0  # lost: what greedy play may be losing in a round
     for m in range(ledger.visits.size):
-        first, stop = ledger.offsets[m], ledger.offsets[m + 1]
-        best = greedy if m == context else _best_row(regression, first, stop)
-        purchase.best[m] = best
-        _add_pulls(regression.rows, best, FORESIGHT * ledger.visits[m], purchase.base)
-        for row in range(first, stop):
-            widest = max(widest, _demand(state, row, best, ledger.visits[m] + 1.0))
-    for m in range(ledger.visits.size):
-        for row in range(ledger.offsets[m], ledger.offsets[m + 1]):
-            purchase.costs[row] = max(purchase.costs[row], CHEAPEST * widest)
-        purchase.costs[purchase.best[m]] = WAIT * widest * now / (ledger.visits[m] + 1.0)
+        purchase.best[m] = greedy if m == context else _best_row(regression, ledger.offsets[m], ledger.offsets[m + 1])
+        widest = max(widest, _appraise(state, m, now))
+        lost += purchase.losses[m] * (ledger.visits[m] + 1.0) / now
     if widest > 0.0:
+        _price(state, widest, state.wait * lost * now / math.sqrt(ledger.visits.size))
         _solve(state)
     else:
         for row in range(purchase.pulls.size):
             purchase.pulls[row] = 0.0
-    purchase.due[0] = regression.numbers[LOGDET] + math.log1p(GROWTH)
-    purchase.due[1] = now * (1.0 + GROWTH)
+    purchase.numbers[SOLVE_DET] = regression.numbers[LOGDET] + math.log1p(GROWTH)
+    purchase.numbers[SOLVE_ROUND] = now * (1.0 + GROWTH)
 
 
 @kernel
-def _demand(state: State, row: int, best: int, visits: float) -> float:
-    """How precisely a row must be told from the best of its context, which comes the visits-th time, and what a pull of it costs; returns that."""
+def _appraise(state: State, m: int, now: float) -> float:
+    """How precisely the rows of context m must be told from its best, and what greedy play may be losing there; returns the largest gap."""
     rows, inverse, theta, purchase = state.regression.rows, state.regression.inverse, state.regression.theta, state.purchase
-    gap, spread = 0.0, 0.0  # <x^ - x, theta_hat> and ||x^ - x||^2 in V^-1
-    for i in range(theta.size):
-        difference, along = rows[best, i] - rows[row, i], 0.0
-        for j in range(theta.size):
-            along += inverse[i, j] * (rows[best, j] - rows[row, j])
-        gap += theta[i] * difference
-        spread += along * difference
-    spread = max(spread, 0.0)
-    seen = max(gap, FLOOR * state.noise * math.sqrt(spread))
-    level = 2.0 * math.log1p(EVIDENCE * visits * spread)
-    purchase.rivals[row] = best
-    purchase.costs[row] = seen
-    purchase.scales[row] = state.noise * math.sqrt(level) / seen if seen > 0.0 and row != best else 0.0
-    return seen
+    best, visits, widest = purchase.best[m], state.ledger.visits[m] + 1.0, 0.0
+    purchase.losses[m] = 0.0
+    for row in range(state.ledger.offsets[m], state.ledger.offsets[m + 1]):
+        gap, spread = 0.0, 0.0  # <x^ - x, theta_hat> and ||x^ - x||^2 in V^-1
+        for i in range(theta.size):
+            difference, along = rows[best, i] - rows[row, i], 0.0
+            for j in range(theta.size):
+                along += inverse[i, j] * (rows[best, j] - rows[row, j])
+            gap += theta[i] * difference
+            spread += along * difference
+        error = purchase.numbers[NOISE] * math.sqrt(max(spread, 0.0))
+        seen = max(gap, state.floor * error)
+        level = 2.0 * (math.log1p(state.evidence * visits * max(spread, 0.0)) if state.shrinking else math.log1p(now))
+        purchase.rivals[row] = best
+        purchase.costs[row] = seen
+        purchase.scales[row] = purchase.numbers[NOISE] * math.sqrt(level) / seen if seen > 0.0 and row != best else 0.0
+        purchase.losses[m] = max(purchase.losses[m], _expected_loss(max(gap, 0.0), error))
+        widest = max(widest, seen)
+    return widest
+
+
+@kernel
+def _expected_loss(gap: float, error: float) -> float:
+    """The mean of the positive part of N(-gap, error^2): what is lost if an arm that looks worse by gap is the better one."""
+    if error <= 0.0:
+        return 0.0
+    z = gap / error
+    return error * (math.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi) - 0.5 * z * math.erfc(z / math.sqrt(2.0)))
+
+
+@kernel
+def _price(state: State, widest: float, wait: float) -> None:
+    """Add to the cost of every pull the wait for its context, which comes in N(m) of all rounds; wait is that for a context that has come once."""
+    ledger, purchase = state.ledger, state.purchase
+    for m in range(ledger.visits.size):
+        own = wait / (ledger.visits[m] + 1.0)
+        for row in range(ledger.offsets[m], ledger.offsets[m + 1]):
+            purchase.costs[row] = max(purchase.costs[row] + own, CHEAPEST * widest)
+        purchase.costs[purchase.best[m]] = max(own, FREE * widest)
 
 
 @kernel
 def _solve(state: State) -> None:
     """Solve the program in purchase. Where it cannot be solved nothing is bought until the next solve, and the failure is counted."""
     ledger, purchase, rows = state.ledger, state.purchase, state.regression.rows
-    warm = not math.isnan(purchase.due[0])
+    warm = not math.isnan(purchase.numbers[SOLVE_DET])
     outcome = purchase.solve(rows, purchase.costs, purchase.rivals, purchase.scales, purchase.base, purchase.pulls, purchase.prices, warm, TOLERANCE)
     excess = outcome.upper - outcome.lower
     ledger.clock[SOLVES] += 1
@@ -179,6 +266,20 @@ def _solve(state: State) -> None:
         for row in range(purchase.pulls.size):
             purchase.pulls[row] = 0.0
             purchase.prices[row] = 0.0
+
+
+@kernel
+def _settle_noise(state: State) -> None:
+    """If the noise is unknown, its estimate: with theta ~ N(0, noise^2 / ridge I) in mind, noise^2 = (sum of squared rewards - <theta, b>) / their number."""
+    if state.known:
+        return
+    regression, numbers = state.regression, state.purchase.numbers
+    left = state.energy[SQUARES]
+    for i in range(regression.theta.size):
+        left -= regression.base_sums[i] * regression.theta[i]
+        for row in range(regression.pulls.size):
+            left -= regression.sums[row] * regression.rows[row, i] * regression.theta[i]
+    numbers[NOISE] = math.sqrt(left / state.energy[REWARDS]) if left > 0.0 else 1.0  # as long as all rewards are 0, any number gives the same decisions
 
 
 @kernel
@@ -213,7 +314,7 @@ def _best_row(regression: Regression, first: int, stop: int) -> int:
     return best
 
 
-def _start_purchase(sets: ActionSets) -> Purchase:
+def _start_purchase(sets: ActionSets, noise: float) -> Purchase:
     k, d = sets.rows.shape
     return Purchase(
         solve=_solver(),
@@ -223,8 +324,9 @@ def _start_purchase(sets: ActionSets) -> Purchase:
         rivals=np.zeros(k, dtype=np.int64),
         scales=np.zeros(k),
         best=np.full(sets.contexts, -1),
+        losses=np.zeros(sets.contexts),
         base=np.zeros((d, d)),
-        due=np.full(2, np.nan),
+        numbers=np.array([np.nan, np.nan, noise]),
     )
 
 
