@@ -146,3 +146,16 @@ def test_directions_of_a_random_theta_are_uniform():
 def test_ensembles_that_cannot_be(name, message):
     with pytest.raises(th.ThriftyError, match=message):
         named_problem(name)
+
+
+def test_drawn_instances_are_the_same_for_the_same_seed_and_of_all_kinds():
+    first, again, other = (th.instance(f"drawn:seed={seed}") for seed in (3, 3, 4))
+    assert first == again
+    assert not np.array_equal(first.theta, other.theta)
+    for seed in range(60):
+        drawn = th.instance(f"drawn:seed={seed}")
+        assert 2 <= drawn.sets.dimension <= 20
+        assert 1 <= drawn.sets.contexts <= 10
+        assert len(drawn.sets.rows) <= 200
+        assert drawn.probabilities.min() >= 0.009
+        assert all(gaps.max() > 0 for gaps in np.split(drawn.gaps, drawn.sets.offsets[1:-1]))  # something to lose everywhere

@@ -42,7 +42,7 @@ REST = (
 FIXED_SETS_ONLY = ("endoa",)
 
 TUNED_SEEDS = range(20)
-UNSEEN_SEEDS: tuple[int, ...] = ()
+UNSEEN_SEEDS = tuple(range(1000, 1024))
 GROUPS = {
     "unseen": tuple(f"drawn:seed={seed}" for seed in UNSEEN_SEEDS),
     "tuned": (*CATALOG, "end-of-optimism:eps=0.05,a=2", *(f"drawn:seed={seed}" for seed in TUNED_SEEDS)),

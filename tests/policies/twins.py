@@ -349,15 +349,11 @@ class ThriftyTwin(Twin):
             self.due = logdet + math.log(1.1), 1.1 * self.t
         self.visits[self.context] += 1
         others = [row for row in self.offered if row != greedy and self.left[row] > 0]
-        owed, uniform = self.left[others].sum(), self.uniforms.random()
-        if owed == 0:
-            return greedy, "exploit"
-        price = self.left[others] @ self.costs[others] / owed
-        rate = owed / (self.pace * self.visits[self.context]) + self.urgency * self.losses[self.context] / price
-        chance = rate / (1 + rate)
+        rates = self.left[others] / (self.pace * self.visits[self.context]) + self.urgency * self.losses[others] / self.costs[others]
+        chance, uniform = rates.sum() / (1 + rates.sum()), self.uniforms.random()
         if uniform >= chance:
             return greedy, "exploit"
-        row = others[min(int(np.searchsorted(np.cumsum(self.left[others]), owed * uniform / chance, side="right")), len(others) - 1)]
+        row = others[min(int(np.searchsorted(np.cumsum(rates), rates.sum() * uniform / chance, side="right")), len(others) - 1)]
         self.left[row] = max(0.0, self.left[row] - 1)
         return row, "bought"
 
@@ -373,7 +369,7 @@ class ThriftyTwin(Twin):
         """What remains to be bought: the program on differences, at the level 2 log(1 + N(m) ||x - x^||^2 / 4)."""
         inverse, sigma, visits = np.linalg.inv(self.V), self.sigma(), self.visits + 1
         k, M = len(self.X), self.sets.contexts
-        rivals, costs, scales, self.losses = np.zeros(k, dtype=int), np.zeros(k), np.zeros(k), np.zeros(M)
+        rivals, costs, scales, self.losses = np.zeros(k, dtype=int), np.zeros(k), np.zeros(k), np.zeros(k)
         for m, (first, stop) in enumerate(pairwise(self.sets.offsets)):
             best = self.best[m] = first + int(np.argmax(means[first:stop]))
             for row in range(first, stop):
@@ -384,8 +380,8 @@ class ThriftyTwin(Twin):
                 if spread > 0 and row != best:
                     level = math.log1p(visits[m] * spread / 4) if self.shrinking else math.log1p(self.t)
                     scales[row] = sigma * math.sqrt(2 * level) / costs[row]
-                    self.losses[m] = max(self.losses[m], error * (norm.pdf(gap / error) - gap / error * norm.sf(gap / error)))
-        widest, lost = costs.max(), self.losses @ visits / self.t
+                    self.losses[row] = error * (norm.pdf(gap / error) - gap / error * norm.sf(gap / error))
+        widest, lost = costs.max(), np.array([losses.max() for losses in self.sets.split(self.losses)]) @ visits / self.t
         waits = self.wait * lost * self.t / visits / math.sqrt(M)
         self.costs = np.maximum(costs + np.repeat(waits, np.diff(self.sets.offsets)), 1e-3 * widest)
         for m, best in self.best.items():

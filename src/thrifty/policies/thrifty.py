@@ -9,7 +9,7 @@ docs/thrifty.md; none of it is proved:
 - the residual: information that is there is base information of the program; its solution is what remains to be bought;
 - the price of waiting: a best arm costs nothing but the rounds until its context comes, and each of these costs what greedy play may be losing. In the limit
   that is nothing, as in the paper; before it, neither greedy play nor a rare context is a free source;
-- interleaving: purchases are spread over the visits of a context, the faster the more greedy play may be losing. Bought in one go they would leave the
+- interleaving: purchases are spread over the visits of a context; those of an arm that may well be the best hurry. Bought in one go they would leave the
   direction of the greedy arm unknown.
 """
 
@@ -54,7 +54,7 @@ class Thrifty(Policy):
     floor : a gap is taken for no less than so many of its standard errors
     wait : the price of a round of waiting, as a share of what greedy play may be losing in it
     pace : visits of a context over which its purchases are spread, per visit so far
-    urgency : what is spent on purchases at once, as a share of what greedy play may be losing
+    urgency : what is spent on an arm at once, as a share of what may be lost by not playing it
     """
 
     noise: str = "known"
@@ -114,7 +114,7 @@ class Purchase(NamedTuple):
     rivals: Ints  # (k,) the best row of a row's context
     scales: Floats  # (k,) how precisely the difference to the rival must be known: 1 over the standard error to reach
     best: Ints  # (M,) the best row of each context; -1 before the first solve
-    losses: Floats  # (M,) what greedy play may be losing in a visit of each context
+    losses: Floats  # (k,) what may be lost in a visit by not playing a row
     base: Floats  # (d, d) information that is there
     numbers: Floats  # (3,) log det V and t from which on to solve again, NaN before the first; the standard deviation of rewards
 
@@ -144,18 +144,13 @@ def _choose(state: State, context: int, arms: Ints) -> Choice:
     in_time = regression.numbers[LOGDET] < purchase.numbers[SOLVE_DET] and now < purchase.numbers[SOLVE_ROUND]  # false before the first solve: NaN
     if greedy != purchase.best[context] or not in_time:
         _plan(state, now, context, greedy)
-    owed, bill = 0.0, 0.0
+    pace, total = state.pace * (ledger.visits[context] + 1.0), 0.0
     for n in range(arms.size):
-        if arms[n] != greedy:
-            owed += purchase.pulls[arms[n]]
-            bill += purchase.pulls[arms[n]] * purchase.costs[arms[n]]
-    if owed <= 0.0:
-        return Choice(greedy, EXPLOIT)
-    rate = owed / (state.pace * (ledger.visits[context] + 1.0)) + state.urgency * purchase.losses[context] * owed / bill
-    chance = rate / (1.0 + rate)
+        total += _rate(state, arms[n], greedy, pace)
+    chance = total / (1.0 + total)
     if not ledger.uniforms[0] < chance:
         return Choice(greedy, EXPLOIT)
-    row = _pick(purchase.pulls, arms, greedy, owed * ledger.uniforms[0] / chance)
+    row = _pick(state, arms, greedy, pace, total * ledger.uniforms[0] / chance)
     purchase.pulls[row] = max(0.0, purchase.pulls[row] - 1.0)
     ledger.clock[EXPLORED] += 1
     return Choice(row, BOUGHT)
@@ -174,13 +169,23 @@ def _count(state: State, reward: float) -> None:
 
 
 @kernel
-def _pick(pulls: Floats, arms: Ints, greedy: int, point: float) -> int:
-    """The arm at a point of the cumulated pulls of the arms other than greedy."""
+def _rate(state: State, row: int, greedy: int, pace: float) -> float:
+    """Purchases of a row per greedy pull: so that what is owed is bought over pace visits, and at least as much is spent as may be lost."""
+    purchase = state.purchase
+    if row == greedy or purchase.pulls[row] <= 0.0:
+        return 0.0
+    return purchase.pulls[row] / pace + state.urgency * purchase.losses[row] / purchase.costs[row]
+
+
+@kernel
+def _pick(state: State, arms: Ints, greedy: int, pace: float, point: float) -> int:
+    """The arm at a point of the cumulated rates."""
     row = greedy
     for n in range(arms.size):
-        if arms[n] != greedy and pulls[arms[n]] > 0.0:
+        rate = _rate(state, arms[n], greedy, pace)
+        if rate > 0.0:
             row = arms[n]
-            point -= pulls[row]
+            point -= rate
             if point < 0.0:
                 break
     return row
@@ -195,8 +200,11 @@ def _plan(state: State, now: float, context: int, greedy: int) -> None:
     widest, lost = 0.0, 0.0  # lost: what greedy play may be losing in a round
     for m in range(ledger.visits.size):
         purchase.best[m] = greedy if m == context else _best_row(regression, ledger.offsets[m], ledger.offsets[m + 1])
-        widest = max(widest, _appraise(state, m, now))
-        lost += purchase.losses[m] * (ledger.visits[m] + 1.0) / now
+        most = 0.0
+        for row in range(ledger.offsets[m], ledger.offsets[m + 1]):
+            widest = max(widest, _appraise(state, row, purchase.best[m], ledger.visits[m] + 1.0, now))
+            most = max(most, purchase.losses[row])
+        lost += most * (ledger.visits[m] + 1.0) / now
     if widest > 0.0:
         _price(state, widest, state.wait * lost * now / math.sqrt(ledger.visits.size))
         _solve(state)
@@ -208,28 +216,25 @@ def _plan(state: State, now: float, context: int, greedy: int) -> None:
 
 
 @kernel
-def _appraise(state: State, m: int, now: float) -> float:
-    """How precisely the rows of context m must be told from its best, and what greedy play may be losing there; returns the largest gap."""
+def _appraise(state: State, row: int, best: int, visits: float, now: float) -> float:
+    """How precisely a row must be told from the best of its context, which comes the visits-th time, and what not playing it may lose; returns its gap."""
     rows, inverse, theta, purchase = state.regression.rows, state.regression.inverse, state.regression.theta, state.purchase
-    best, visits, widest = purchase.best[m], state.ledger.visits[m] + 1.0, 0.0
-    purchase.losses[m] = 0.0
-    for row in range(state.ledger.offsets[m], state.ledger.offsets[m + 1]):
-        gap, spread = 0.0, 0.0  # <x^ - x, theta_hat> and ||x^ - x||^2 in V^-1
-        for i in range(theta.size):
-            difference, along = rows[best, i] - rows[row, i], 0.0
-            for j in range(theta.size):
-                along += inverse[i, j] * (rows[best, j] - rows[row, j])
-            gap += theta[i] * difference
-            spread += along * difference
-        error = purchase.numbers[NOISE] * math.sqrt(max(spread, 0.0))
-        seen = max(gap, state.floor * error)
-        level = 2.0 * (math.log1p(state.evidence * visits * max(spread, 0.0)) if state.shrinking else math.log1p(now))
-        purchase.rivals[row] = best
-        purchase.costs[row] = seen
-        purchase.scales[row] = purchase.numbers[NOISE] * math.sqrt(level) / seen if seen > 0.0 and row != best else 0.0
-        purchase.losses[m] = max(purchase.losses[m], _expected_loss(max(gap, 0.0), error))
-        widest = max(widest, seen)
-    return widest
+    gap, spread = 0.0, 0.0  # <x^ - x, theta_hat> and ||x^ - x||^2 in V^-1
+    for i in range(theta.size):
+        difference, along = rows[best, i] - rows[row, i], 0.0
+        for j in range(theta.size):
+            along += inverse[i, j] * (rows[best, j] - rows[row, j])
+        gap += theta[i] * difference
+        spread += along * difference
+    gap, spread = max(gap, 0.0), max(spread, 0.0)
+    error = purchase.numbers[NOISE] * math.sqrt(spread)
+    seen = max(gap, state.floor * error)
+    level = 2.0 * (math.log1p(state.evidence * visits * spread) if state.shrinking else math.log1p(now))
+    purchase.rivals[row] = best
+    purchase.costs[row] = seen
+    purchase.scales[row] = purchase.numbers[NOISE] * math.sqrt(level) / seen if seen > 0.0 and row != best else 0.0
+    purchase.losses[row] = _expected_loss(gap, error)
+    return seen
 
 
 @kernel
@@ -324,7 +329,7 @@ def _start_purchase(sets: ActionSets, noise: float) -> Purchase:
         rivals=np.zeros(k, dtype=np.int64),
         scales=np.zeros(k),
         best=np.full(sets.contexts, -1),
-        losses=np.zeros(sets.contexts),
+        losses=np.zeros(k),
         base=np.zeros((d, d)),
         numbers=np.array([np.nan, np.nan, noise]),
     )

@@ -1,0 +1,86 @@
+"""`thrifty arena` and its page, on a suite made small."""
+
+import json
+
+import numpy as np
+import pytest
+
+import thrifty as th
+from thrifty import arena
+from thrifty.report.html import write_html
+from thrifty.report.markdown import write_markdown
+
+GROUPS = {"unseen": ("fixed-u0.1", "scenario-one"), "tuned": ("bounded", "fixed-u0.2")}
+SIZES = (arena.Size(100, 6, 3), arena.Size(1000, 4, 2))
+REST = ("greedy", "endoa")
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(arena, "GROUPS", GROUPS)
+        patch.setattr(arena, "QUICK", SIZES)
+        patch.setattr(arena, "REST", REST)
+        yield arena.play(tmp_path_factory.mktemp("arena"), progress=False)
+
+
+def test_every_policy_plays_what_it_can(small):
+    played = {(group, result.instance.name, result.policy, result.horizon, result.replications) for group, own in small.results.items() for result in own}
+    expected = set()
+    for group, names in GROUPS.items():
+        for n, leaders, rest in ((100, 6, 3), (1000, 4, 2)):
+            expected |= {(group, name, policy, n, leaders) for name in names for policy in ("thrifty", "lints")}
+            expected |= {(group, name, "greedy", n, rest) for name in names}
+            expected |= {(group, name, "endoa", n, rest) for name in names if name.startswith("fixed")}
+    assert played == expected
+
+
+def test_standings_are_kept(small):
+    entries = json.loads((small.folder / arena.STANDINGS_FILE).read_text())
+    assert entries == small.to_json()
+    assert {(entry["group"], entry["policy"]) for entry in entries} == {(group, policy) for group in GROUPS for policy in ("thrifty", "lints", *REST)}
+
+
+def test_it_resumes_and_can_be_read_again(small):
+    files = {path: path.stat().st_mtime_ns for path in small.folder.rglob("*.parquet")}
+    assert arena.play(small.folder, progress=False).to_json() == small.to_json()
+    assert {path: path.stat().st_mtime_ns for path in small.folder.rglob("*.parquet")} == files
+    assert arena.read_arena(small.folder).to_json() == small.to_json()
+
+
+def test_a_policy_of_your_choice_against_the_leaders(small, tmp_path):
+    found = arena.play(tmp_path, policies=["egreedy:decay=0.3"], progress=False)
+    assert {standing.policy for standing in found.standings["unseen"]} == {"thrifty", "lints", "egreedy:decay=0.3"}
+
+
+def test_a_folder_without_an_arena(tmp_path):
+    with pytest.raises(th.InvalidInput, match="a folder that `thrifty arena` has made"):
+        arena.read_arena(tmp_path)
+
+
+def test_the_page(small, tmp_path):
+    text = write_html(small.page, small.folder).read_text()
+    for group, names in GROUPS.items():
+        assert f'id="{group}-1000-section"' in text
+        for name in names:
+            assert name in text
+    assert text.count("<svg") == 2 + 4  # standings of each group, and a small one for each instance
+    write_markdown(small.page, tmp_path / "arena.md")
+    assert "| policy | relative regret |" in (tmp_path / "arena.md").read_text()
+    assert (tmp_path / "figures" / "arena-unseen.svg").exists()
+
+
+def test_the_suite_is_what_it_is_said_to_be():
+    # before the fixture above makes it small, or after
+    names = [*arena.GROUPS["unseen"], *arena.GROUPS["tuned"]]
+    assert len(names) == len(set(names)) >= 30
+    assert not set(arena.GROUPS["unseen"]) & set(arena.GROUPS["tuned"])
+    instances = [th.instance(name) for name in names]
+    sizes = [np.diff(instance.sets.offsets).max() for instance in instances]
+    assert (max(sizes), min(instance.sets.dimension for instance in instances)) == (200, 2)
+    assert max(instance.sets.dimension for instance in instances) == 20
+    assert {min(instance.noise for instance in instances), max(instance.noise for instance in instances)} == {0.1, 2.0}
+    assert {1, 10} <= {instance.sets.contexts for instance in instances}
+    assert min(instance.probabilities.min() for instance in instances) <= 0.011
+    spans = {th.lower_bound(instance).constant == 0 for instance in instances}
+    assert spans == {True, False}
