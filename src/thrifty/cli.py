@@ -120,7 +120,7 @@ def run(
     out: Annotated[str | None, typer.Option(metavar="DIR", help="Keep results there; what is there already is not computed again.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Let policies play instances and measure their regret; by default oam, linucb and lints."""
+    """Let policies play instances and measure their regret; by default thrifty, oam, linucb and lints."""
     from thrifty.policies import POLICIES
     from thrifty.study import run as play
     from thrifty.study_files import StudyFile, read_study
@@ -128,7 +128,7 @@ def run(
     given = names or []
     specs = [*(policy or []), *(name for name in given if name.partition(":")[0] in POLICIES)]  # so that `--policy oam linucb` means both
     problems = [name for name in given if name.partition(":")[0] not in POLICIES]
-    asked = StudyFile((), ("oam", "linucb", "lints")) if study is None else read_study(Path(study))
+    asked = StudyFile((), ("thrifty", "oam", "linucb", "lints")) if study is None else read_study(Path(study))
     if not problems and not asked.instances:
         raise InvalidInput("run", "an instance, or --study FILE", NOTHING)
     given_or_asked: dict[str, tuple[Any, Any]] = {

@@ -25,13 +25,14 @@ def arena_page(results: Mapping[str, tuple[Result, ...]], standings: Mapping[str
     """The page; results and standings by group of instances."""
     sections = []
     for group, own in results.items():
+        rerun = f"thrifty arena {'--full ' if max(result.horizon for result in own) > 10**4 else ''}--out {shlex.quote(str(folder))}"
+        picture = Picture(f"arena-{group}", "standings", own, by_instance=False)
+        sections.append(Section(group, TITLES[group], text=ABOUT[group], pictures=(picture,), rerun=rerun))
         sections += [
-            Section(f"{group}-{n}", f"{TITLES[group]}, n = {power(n)}", text=_played(standings[group], n), tables=(_ranking(standings[group], n),))
+            Section(f"{group}-{n}", f"{TITLES[group]}: n = {power(n)}", text=_played(standings[group], n), tables=(_ranking(standings[group], n),))
             for n in sorted({standing.horizon for standing in standings[group]})
         ]
-        rerun = f"thrifty arena {'--full ' if max(result.horizon for result in own) > 10**4 else ''}--out {shlex.quote(str(folder))}"
-        pictures = (Picture(f"arena-{group}", "standings", own, by_instance=False), Picture(f"arena-{group}-instances", "horizons", own))
-        sections.append(Section(f"{group}-instances", f"{TITLES[group]}, in figures", text=ABOUT[group], pictures=pictures, rerun=rerun))
+        sections.append(Section(f"{group}-instances", f"{TITLES[group]}: one by one", pictures=(Picture(f"arena-{group}-instances", "horizons", own),)))
     return Page("The arena", LEAD, tuple(sections))
 
 
