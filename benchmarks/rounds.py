@@ -1,4 +1,4 @@
-"""Rounds per second: LinUCB against the NumPy loop that people write by hand, OAM and thrifty against LinUCB, one decision at a time, and two threads; in one process."""
+"""Rounds per second: LinUCB against a NumPy loop as people write it, OAM and thrifty against LinUCB, one decision at a time, two threads; in one process."""
 
 import math
 import time

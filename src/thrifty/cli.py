@@ -176,6 +176,7 @@ def arena(
     quick: Annotated[bool, typer.Option("--quick", help="Horizons up to 1e4, minutes on two cores; the default.")] = False,
     full: Annotated[bool, typer.Option("--full", help="Horizons up to 1e6; hours.")] = False,
     policy: Annotated[list[str] | None, typer.Option("--policy", metavar="SPEC", help="Only this beside thrifty and lints; may be repeated.")] = None,
+    only: Annotated[list[str] | None, typer.Option("--only", metavar="GROUP", help="Only these instances: unseen, or tuned.")] = None,
     out: Annotated[str, typer.Option(metavar="DIR", help="Where to keep results and write the page.")] = "arena",
     threads: Threads = None,
     cluster: OnCluster = None,
@@ -186,7 +187,7 @@ def arena(
 
     _one_of(quick, full, "arena")
     with _resumable(out):
-        found = play(Path(out), full=full, policies=policy or (), threads=threads, cluster=cluster)
+        found = play(Path(out), full=full, policies=policy or (), only=only or (), threads=threads, cluster=cluster)
     path = _write_page(found.page, Path(out))
     if as_json:
         terminal.print_json(found.to_json())
