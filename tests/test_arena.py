@@ -1,6 +1,8 @@
 """`thrifty arena` and its page, on a suite made small."""
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from thrifty import arena
 from thrifty.report.html import write_html
 from thrifty.report.markdown import write_markdown
 
+SUITE = dict(arena.GROUPS)  # before the fixture below makes it small
 GROUPS = {"unseen": ("fixed-u0.1", "scenario-one"), "tuned": ("bounded", "fixed-u0.2")}
 SIZES = (arena.Size(100, 6, 3), arena.Size(1000, 4, 2))
 REST = ("greedy", "endoa")
@@ -53,6 +56,17 @@ def test_a_policy_of_your_choice_against_the_leaders(small, tmp_path):
     assert {standing.policy for standing in found.standings["unseen"]} == {"thrifty", "lints", "egreedy:decay=0.3"}
 
 
+def test_some_of_the_instances(small, tmp_path):
+    found = arena.play(tmp_path, policies=["greedy"], only=["tuned"], progress=False)
+    assert list(found.results) == ["tuned"]
+    with pytest.raises(th.UnknownName, match="unknown group of instances 'unsen'; did you mean 'unseen'"):
+        arena.play(tmp_path, only=["unsen"])
+
+
+def test_unseen_seeds_come_from_the_name_of_a_commit():
+    assert tuple(np.random.default_rng(0xDF78CC750CA0).integers(10**6, size=24)) == arena.UNSEEN_SEEDS
+
+
 def test_a_folder_without_an_arena(tmp_path):
     with pytest.raises(th.InvalidInput, match="a folder that `thrifty arena` has made"):
         arena.read_arena(tmp_path)
@@ -70,11 +84,16 @@ def test_the_page(small, tmp_path):
     assert (tmp_path / "figures" / "arena-unseen.svg").exists()
 
 
+def test_the_report_of_a_folder(small):
+    done = subprocess.run([sys.executable, "-m", "thrifty", "report", str(small.folder)], check=True, capture_output=True, text=True)
+    assert done.stdout == f"{small.folder / 'index.html'}\n"
+    assert "The arena" in (small.folder / "index.html").read_text()
+
+
 def test_the_suite_is_what_it_is_said_to_be():
-    # before the fixture above makes it small, or after
-    names = [*arena.GROUPS["unseen"], *arena.GROUPS["tuned"]]
+    names = [*SUITE["unseen"], *SUITE["tuned"]]
     assert len(names) == len(set(names)) >= 30
-    assert not set(arena.GROUPS["unseen"]) & set(arena.GROUPS["tuned"])
+    assert not set(SUITE["unseen"]) & set(SUITE["tuned"])
     instances = [th.instance(name) for name in names]
     sizes = [np.diff(instance.sets.offsets).max() for instance in instances]
     assert (max(sizes), min(instance.sets.dimension for instance in instances)) == (200, 2)

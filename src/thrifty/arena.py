@@ -16,7 +16,6 @@ from thrifty.policies import policy as named_policy
 from thrifty.report.arena_page import arena_page
 from thrifty.report.pages import Page
 from thrifty.results import Result
-from thrifty.simulation import name_of
 from thrifty.standings import YARDSTICK, Standing, standings
 from thrifty.store import RESULTS, read_results
 from thrifty.study import ask, run_together
@@ -38,7 +37,6 @@ REST = (
     "greedy",
     "egreedy",
 )
-FIXED_SETS_ONLY = ("endoa",)
 
 TUNED_SEEDS = range(20)
 # drawn once the policy thrifty was finished, from the name of the commit that says so: numpy.random.default_rng(0xDF78CC750CA0).integers(10**6, size=24)
@@ -127,14 +125,14 @@ def play(
     for name in only:
         if name not in GROUPS:
             raise UnknownName("group of instances", name, list(GROUPS))
-    rest = [name_of(named_policy(spec)) for spec in (policies or REST)]
+    chosen = [named_policy(spec) for spec in (*LEADERS, *(policies or REST))]
     studies = {}
     for group in only or GROUPS:
         for size in FULL if full else QUICK:
-            for policy in dict.fromkeys((*LEADERS, *rest)):
-                playable = [name for name in GROUPS[group] if policy.partition(":")[0] not in FIXED_SETS_ONLY or instance(name).sets.contexts == 1]
-                asked = ask(playable, policy, horizon=size.horizon, replications=size.leaders if policy in LEADERS else size.rest)
-                studies[folder / group / f"{size.horizon}" / policy.replace(":", "-")] = asked
+            for policy in dict.fromkeys(chosen):
+                playable = [name for name in GROUPS[group] if not policy.one_context or instance(name).sets.contexts == 1]
+                asked = ask(playable, policy, horizon=size.horizon, replications=size.leaders if policy.spec in LEADERS else size.rest)
+                studies[folder / group / f"{size.horizon}" / policy.spec.replace(":", "-")] = asked
     run_together([(asked, place) for place, asked in studies.items()], threads=threads, cluster=cluster, progress=progress, figures=False)
     found = read_arena(folder)
     found.write_standings()
