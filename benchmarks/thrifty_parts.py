@@ -19,7 +19,7 @@ VARIANTS = {
     "thrifty:floor=1": "gaps taken for their standard error, at least",
     "thrifty:noise=estimate": "noise unknown",
 }
-SIZES = ((10**4, 60), (10**5, 16))
+SIZES = ((10**4, 30), (10**5, 8))
 
 
 def measure() -> str:

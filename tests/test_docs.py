@@ -20,7 +20,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 MODULES = ["thrifty.allocation.front", "thrifty.bound"]
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page.stem not in ("cluster", "reproduction")], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [page for page in PAGES if page.stem not in ("arena", "cluster", "reproduction")], ids=lambda page: page.name)
 def test_examples_print_what_they_show(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # some write files
     results = doctest.testfile(str(page), module_relative=False)

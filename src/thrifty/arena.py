@@ -81,8 +81,8 @@ class Size:
     rest: int
 
 
-QUICK = (Size(10**3, 60, 20), Size(10**4, 40, 10))
-FULL = (Size(10**3, 200, 50), Size(10**4, 200, 40), Size(10**5, 60, 6), Size(10**6, 12, 2))
+QUICK = (Size(10**3, 20, 10), Size(10**4, 20, 5))
+FULL = (Size(10**3, 60, 20), Size(10**4, 100, 20), Size(10**5, 60, 6), Size(10**6, 12, 2))
 
 
 @dataclass(frozen=True)

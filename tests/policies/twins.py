@@ -335,7 +335,7 @@ class ThriftyTwin(Twin):
         self.ridge = 0.1 if self.estimate else kwargs["noise"] ** 2
         super().start(*args, **kwargs)
         self.best, self.left, self.prices, self.due = {}, np.zeros(len(self.X)), np.zeros(len(self.X)), None
-        self.visits, self.seen = np.zeros(self.sets.contexts), []
+        self.visits, self.seen, self.scale = np.zeros(self.sets.contexts), [], 0.0
 
     def learn(self, context, arm, reward):
         super().learn(context, arm, reward)
@@ -345,6 +345,9 @@ class ThriftyTwin(Twin):
         means, logdet = self.means(), np.linalg.slogdet(self.V)[1]
         greedy = self.argmax(means)
         if self.due is None or self.best[self.context] != greedy or logdet >= self.due[0] or self.t >= self.due[1]:
+            if self.weaken_prior():
+                means, logdet = self.means(), np.linalg.slogdet(self.V)[1]
+                greedy = self.argmax(means)
             self.plan(means)
             self.due = logdet + math.log(1.1), 1.1 * self.t
         self.visits[self.context] += 1
@@ -356,6 +359,21 @@ class ThriftyTwin(Twin):
         row = others[min(int(np.searchsorted(np.cumsum(rates), rates.sum() * uniform / chance, side="right")), len(others) - 1)]
         self.left[row] = max(0.0, self.left[row] - 1)
         return row, "bought"
+
+    def weaken_prior(self):
+        """Where theta_hat is more than twice as long as the prior expects, a prior that expects just that; it never expects less again."""
+        theta, told = self.theta(), self.d - self.ridge * np.trace(np.linalg.inv(self.V))
+        if told < 1e-9:
+            return False
+        self.scale = max(self.scale, self.sigma() ** 2 / self.ridge)
+        if theta @ theta > 4 * told * self.scale:
+            self.scale = theta @ theta / told
+        ridge = self.sigma() ** 2 / self.scale
+        weaker = ridge <= self.ridge / 2
+        if weaker:
+            self.V -= (self.ridge - ridge) * np.eye(self.d)
+            self.ridge = ridge
+        return weaker
 
     def sigma(self):
         """Known, or the residuals of ridge regression and what the ridge costs, shared among the rewards."""

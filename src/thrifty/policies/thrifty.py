@@ -9,6 +9,7 @@ docs/thrifty.md; none of it is proved:
 - the residual: information that is there is base information of the program; its solution is what remains to be bought;
 - the price of waiting: a best arm costs nothing but the rounds until its context comes, and each of these costs what greedy play may be losing. In the limit
   that is nothing, as in the paper; before it, neither greedy play nor a rare context is a free source;
+- a prior that gives way: theta is taken for N(0, I) until the data say that it is longer;
 - interleaving: purchases are spread over the visits of a context; those of an arm that may well be the best hurry. Bought in one go they would leave the
   direction of the greedy arm unknown.
 """
@@ -27,14 +28,18 @@ from thrifty.arrays import Floats, Ints
 from thrifty.compilation import Pointer, kernel
 from thrifty.policies.base import EXPLORED, ROUNDS, SOLVES, UNSOLVED, Choice, Ledger, Moves, Policy, choose, implements, learn, start_ledger
 from thrifty.policies.moves import greedy_arm
-from thrifty.regression import LOGDET, Regression, look, observe, start_regression
+from thrifty.regression import LOGDET, Regression, look, observe, refresh, start_regression
 
 EXPLOIT, BOUGHT = range(2)
-SOLVE_DET, SOLVE_ROUND, NOISE = range(3)  # entries of Purchase.numbers
+SOLVE_DET, SOLVE_ROUND, SOLVE_CHANGED, NOISE, RIDGE, SCALE = range(6)  # entries of Purchase.numbers
 SQUARES, REWARDS = range(2)  # entries of State.energy
 CHEAPEST = 1e-3  # cost of an arm, as a share of the largest: keeps the program well scaled
 FREE = 1e-6  # the same of a greedy arm
-UNKNOWN_RIDGE = 0.1  # of V, if the noise is to be estimated
+UNKNOWN_RIDGE = 0.1  # of V at first, if the noise is to be estimated
+SURPRISE = 4.0  # times the |theta|^2 that the prior expects: makes it give way
+TOLD_LEAST = 1e-9  # directions that the data must tell of, before they can contradict the prior
+FAINTEST = 1e-13  # the least ridge, as a share of the longest arm squared: less could not be told from rounding
+CHANGES = 10  # solves in M rounds, at most, for want of nothing but that best arms have changed
 GROWTH = 0.1  # of det V, or of t, between two solves
 TOLERANCE = 1e-6
 USABLE = 1e-2  # a certified gap up to this still gives a plan worth following
@@ -75,13 +80,15 @@ class Thrifty(Policy):
         self._at_least(0, "wait", "urgency")
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
-        known = self.noise == "known"
-        ridge = noise**2 if known else UNKNOWN_RIDGE  # as if theta were N(0, I), or N(0, noise^2 / UNKNOWN_RIDGE I)
+        known, least = self.noise == "known", FAINTEST * float((sets.rows**2).sum(axis=1).max())
+        ridge = max(noise**2 if known else UNKNOWN_RIDGE, least)  # as if theta were N(0, I), or N(0, noise^2 / UNKNOWN_RIDGE I)
         return State(
             start_ledger(sets, uniforms=1),
             start_regression(sets.rows, ridge=ridge, largest_set=sets.largest),
-            _start_purchase(sets, noise),
+            _start_purchase(sets, noise, ridge),
             energy=np.zeros(2),
+            noise=noise,
+            least_ridge=least,
             known=known,
             shrinking=self.level == "shrinking",
             evidence=float(self.evidence),
@@ -91,13 +98,18 @@ class Thrifty(Policy):
             urgency=float(self.urgency),
         )
 
+    def estimates(self, state: "State", rows: Floats) -> tuple[Floats, Floats]:
+        means, errors = super().estimates(state, rows)
+        return means, errors * state.purchase.numbers[NOISE] / state.noise
+
     def targets(self, state: "State") -> Floats:
-        """What was chosen, and what remains to be bought."""
-        return state.ledger.chosen + state.purchase.pulls
+        """What was played of a row's vector, and what remains to be bought."""
+        return state.ledger.played[state.ledger.vector_ids] + state.purchase.pulls
 
     def carry(self, old: "State", new: "State", moves: Moves) -> None:
         super().carry(old, new, moves)
         new.energy[:] = old.energy
+        new.purchase.numbers[RIDGE:] = old.purchase.numbers[RIDGE:]  # the ridge is part of the base of the regression
 
     def learn_gone(self, state: "State", features: Floats, reward: float) -> None:
         super().learn_gone(state, features, reward)
@@ -116,7 +128,7 @@ class Purchase(NamedTuple):
     best: Ints  # (M,) the best row of each context; -1 before the first solve
     losses: Floats  # (k,) what may be lost in a visit by not playing a row
     base: Floats  # (d, d) information that is there
-    numbers: Floats  # (3,) log det V and t from which on to solve again, NaN before the first; the standard deviation of rewards
+    numbers: Floats  # (6,) log det V, t, and t if a best arm has changed, from which on to solve again; of rewards the noise; of the prior ridge and scale
 
 
 class State(NamedTuple):
@@ -126,7 +138,9 @@ class State(NamedTuple):
     regression: Regression
     purchase: Purchase
     energy: Floats  # (2,) the sum of squared rewards, and how many
-    known: bool  # the noise
+    noise: float  # that is said to be there
+    least_ridge: float
+    known: bool  # whether noise is to be believed
     shrinking: bool
     evidence: float
     floor: float
@@ -137,13 +151,15 @@ class State(NamedTuple):
 
 @implements(choose, State)
 def _choose(state: State, context: int, arms: Ints) -> Choice:
-    ledger, regression, purchase = state.ledger, state.regression, state.purchase
-    look(regression, arms)
-    greedy = greedy_arm(regression, arms)
+    ledger, purchase = state.ledger, state.purchase
+    greedy, best = _look_around(state, context, arms)
     now = ledger.clock[ROUNDS] + 1.0
-    in_time = regression.numbers[LOGDET] < purchase.numbers[SOLVE_DET] and now < purchase.numbers[SOLVE_ROUND]  # false before the first solve: NaN
-    if greedy != purchase.best[context] or not in_time:
-        _plan(state, now, context, greedy)
+    in_time = state.regression.numbers[LOGDET] < purchase.numbers[SOLVE_DET] and now < purchase.numbers[SOLVE_ROUND]  # false before the first solve: NaN
+    if not in_time or (best != purchase.best[context] and now >= purchase.numbers[SOLVE_CHANGED]):
+        _settle_noise(state)
+        if _weaken_prior(state):
+            greedy, best = _look_around(state, context, arms)
+        _plan(state, now, context, best)
     pace, total = state.pace * (ledger.visits[context] + 1.0), 0.0
     for n in range(arms.size):
         total += _rate(state, arms[n], greedy, pace)
@@ -166,6 +182,15 @@ def _learn(state: State, row: int, label: int, reward: float) -> None:
 def _count(state: State, reward: float) -> None:
     state.energy[SQUARES] += reward * reward
     state.energy[REWARDS] += 1.0
+
+
+@kernel
+def _look_around(state: State, context: int, arms: Ints) -> tuple[int, int]:
+    """The greedy row of the arms on offer, and that of the context, which may not be on offer."""
+    regression, first, stop = state.regression, state.ledger.offsets[context], state.ledger.offsets[context + 1]
+    look(regression, arms)
+    greedy = greedy_arm(regression, arms)
+    return greedy, greedy if arms.size == stop - first else _best_row(regression, first, stop)
 
 
 @kernel
@@ -192,14 +217,13 @@ def _pick(state: State, arms: Ints, greedy: int, pace: float, point: float) -> i
 
 
 @kernel
-def _plan(state: State, now: float, context: int, greedy: int) -> None:
-    """Solve for what remains to be bought, as seen in round now, when greedy is the best row of context."""
+def _plan(state: State, now: float, context: int, best: int) -> None:
+    """Solve for what remains to be bought, as seen in round now, when best is the best row of context."""
     ledger, regression, purchase = state.ledger, state.regression, state.purchase
     _gather(regression, purchase.base)
-    _settle_noise(state)
     widest, lost = 0.0, 0.0  # lost: what greedy play may be losing in a round
     for m in range(ledger.visits.size):
-        purchase.best[m] = greedy if m == context else _best_row(regression, ledger.offsets[m], ledger.offsets[m + 1])
+        purchase.best[m] = best if m == context else _best_row(regression, ledger.offsets[m], ledger.offsets[m + 1])
         most = 0.0
         for row in range(ledger.offsets[m], ledger.offsets[m + 1]):
             widest = max(widest, _appraise(state, row, purchase.best[m], ledger.visits[m] + 1.0, now))
@@ -213,6 +237,7 @@ def _plan(state: State, now: float, context: int, greedy: int) -> None:
             purchase.pulls[row] = 0.0
     purchase.numbers[SOLVE_DET] = regression.numbers[LOGDET] + math.log1p(GROWTH)
     purchase.numbers[SOLVE_ROUND] = now * (1.0 + GROWTH)
+    purchase.numbers[SOLVE_CHANGED] = now + ledger.visits.size / CHANGES
 
 
 @kernel
@@ -271,6 +296,8 @@ def _solve(state: State) -> None:
         for row in range(purchase.pulls.size):
             purchase.pulls[row] = 0.0
             purchase.prices[row] = 0.0
+    for row in range(purchase.pulls.size):  # pulls whose rewards are still to come need not be bought again
+        purchase.pulls[row] = max(0.0, purchase.pulls[row] - max(0, ledger.chosen[row] - state.regression.pulls[row]))
 
 
 @kernel
@@ -285,6 +312,33 @@ def _settle_noise(state: State) -> None:
         for row in range(regression.pulls.size):
             left -= regression.sums[row] * regression.rows[row, i] * regression.theta[i]
     numbers[NOISE] = math.sqrt(left / state.energy[REWARDS]) if left > 0.0 else 1.0  # as long as all rewards are 0, any number gives the same decisions
+
+
+@kernel
+def _weaken_prior(state: State) -> bool:
+    """Let the prior N(0, scale I) of theta, with scale = noise^2 / ridge, give way to data that contradict it; whether it has.
+
+    Under it one expects |theta_hat|^2 = scale (d - ridge tr V^-1), the latter being the number of directions that the data tell of. And an estimate of
+    the noise that shrinks is no reason to expect less of directions that have not been tried.
+    """
+    regression, numbers = state.regression, state.purchase.numbers
+    length, told = 0.0, float(regression.theta.size)
+    for i in range(regression.theta.size):
+        length += regression.theta[i] ** 2
+        told -= numbers[RIDGE] * regression.inverse[i, i]
+    if told < TOLD_LEAST or state.energy[SQUARES] <= 0.0:
+        return False
+    numbers[SCALE] = max(numbers[SCALE], numbers[NOISE] ** 2 / numbers[RIDGE])
+    if length > SURPRISE * told * numbers[SCALE]:
+        numbers[SCALE] = length / told
+    ridge = max(numbers[NOISE] ** 2 / numbers[SCALE], state.least_ridge)
+    if ridge > 0.5 * numbers[RIDGE]:
+        return False
+    for i in range(regression.theta.size):
+        regression.base[i, i] -= numbers[RIDGE] - ridge
+    numbers[RIDGE] = ridge
+    refresh(regression)
+    return True
 
 
 @kernel
@@ -319,7 +373,7 @@ def _best_row(regression: Regression, first: int, stop: int) -> int:
     return best
 
 
-def _start_purchase(sets: ActionSets, noise: float) -> Purchase:
+def _start_purchase(sets: ActionSets, noise: float, ridge: float) -> Purchase:
     k, d = sets.rows.shape
     return Purchase(
         solve=_solver(),
@@ -331,7 +385,7 @@ def _start_purchase(sets: ActionSets, noise: float) -> Purchase:
         best=np.full(sets.contexts, -1),
         losses=np.zeros(k),
         base=np.zeros((d, d)),
-        numbers=np.array([np.nan, np.nan, noise]),
+        numbers=np.array([np.nan, np.nan, np.nan, noise, ridge, 0.0]),
     )
 
 

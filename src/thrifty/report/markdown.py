@@ -26,12 +26,14 @@ def markdown(page: Page) -> str:
 
 
 def write_markdown(page: Page, path: Path) -> None:
-    """Write the page, its figures beside it, and as JSON the numbers behind it, by which it can be told whether it is stale."""
+    """Write the page, its figures beside it, and as JSON the results in its tables, if any, by which it can be told whether it is stale."""
     if path.is_dir() or not path.name:
         raise InvalidInput("--markdown", "the name of a file", str(path))
     make_folder(path.parent)
     save_figures(page, path.parent / FIGURES, ("svg",))
-    write_whole(path.with_suffix(".numbers.json"), json.dumps(_numbers(page), indent=0) + "\n")
+    numbers = _numbers(page)
+    if numbers:
+        write_whole(path.with_suffix(".numbers.json"), json.dumps(numbers, indent=0) + "\n")
     write_whole(path, markdown(page))
 
 
