@@ -352,7 +352,8 @@ class ThriftyTwin(Twin):
             self.due = logdet + math.log(1.1), 1.1 * self.t
         self.visits[self.context] += 1
         others = [row for row in self.offered if row != greedy and self.left[row] > 0]
-        rates = self.left[others] / (self.pace * self.visits[self.context]) + self.urgency * self.losses[others] / self.costs[others]
+        whole = np.maximum(self.left[others], np.minimum(1, 100 * self.left[others]))
+        rates = whole / (self.pace * self.visits[self.context]) + self.urgency * self.losses[others] / self.costs[others]
         chance, uniform = rates.sum() / (1 + rates.sum()), self.uniforms.random()
         if uniform >= chance:
             return greedy, "exploit"

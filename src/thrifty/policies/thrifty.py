@@ -36,6 +36,7 @@ SQUARES, REWARDS = range(2)  # entries of State.energy
 CHEAPEST = 1e-3  # cost of an arm, as a share of the largest: keeps the program well scaled
 FREE = 1e-6  # the same of a greedy arm
 UNKNOWN_RIDGE = 0.1  # of V at first, if the noise is to be estimated
+CRUMB = 0.01  # pulls: what is less than one but more than this is bought as if it were one
 SURPRISE = 4.0  # times the |theta|^2 that the prior expects: makes it give way
 TOLD_LEAST = 1e-9  # directions that the data must tell of, before they can contradict the prior
 FAINTEST = 1e-13  # the least ridge, as a share of the longest arm squared: less could not be told from rounding
@@ -199,7 +200,8 @@ def _rate(state: State, row: int, greedy: int, pace: float) -> float:
     purchase = state.purchase
     if row == greedy or purchase.pulls[row] <= 0.0:
         return 0.0
-    return purchase.pulls[row] / pace + state.urgency * purchase.losses[row] / purchase.costs[row]
+    whole = max(purchase.pulls[row], min(1.0, purchase.pulls[row] / CRUMB))
+    return whole / pace + state.urgency * purchase.losses[row] / purchase.costs[row]
 
 
 @kernel
