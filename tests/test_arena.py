@@ -64,7 +64,7 @@ def test_some_of_the_instances(small, tmp_path):
 
 
 def test_unseen_seeds_come_from_the_name_of_a_commit():
-    assert tuple(np.random.default_rng(0xDF78CC750CA0).integers(10**6, size=24)) == arena.UNSEEN_SEEDS
+    assert tuple(np.random.default_rng(0x28EB568A27B7).integers(10**6, size=24)) == arena.UNSEEN_SEEDS
 
 
 def test_a_folder_without_an_arena(tmp_path):

@@ -44,15 +44,23 @@ def test_the_standard_error_is_that_of_resampling(study):
     rng = np.random.default_rng(0)
     draws = [rng.integers(30, size=30) for _ in range(2000)]
     logs = [math.log(mine.final[draw].mean() / base.final[draw].mean()) for draw in draws]
-    _, error, _ = relative(mine, base)
-    assert error == pytest.approx(np.std(logs), rel=0.15)
+    luck = relative(mine, base).luck
+    assert luck.std(ddof=1) / math.sqrt(30) == pytest.approx(np.std(logs), rel=0.15)
+
+
+def test_the_standard_error_of_a_standing_knows_that_instances_share_their_luck(study):
+    pairs = [(study[name, "linucb", 400].final, study[name, "lints", 400].final) for name in NAMES]
+    rng = np.random.default_rng(0)
+    draws = [rng.integers(30, size=30) for _ in range(2000)]
+    ratios = [math.exp(np.mean([math.log(mine[draw].mean() / base[draw].mean()) for mine, base in pairs])) for draw in draws]
+    [standing] = [standing for standing in standings(study.results) if (standing.policy, standing.horizon) == ("linucb", 400)]
+    assert standing.error == pytest.approx(np.std(ratios), rel=0.25)
 
 
 def test_only_replications_that_both_have_count(study):
     few = th.run("fixed-u0.1", "linucb", horizon=400, replications=10, progress=False).results[0]
     base = study["fixed-u0.1", "lints", 400]
-    ratio, _, _ = relative(few, base)
-    assert ratio == pytest.approx(few.mean / base.final[:10].mean())
+    assert relative(few, base).means == pytest.approx(few.mean / base.final[:10].mean())
 
 
 def test_what_the_yardstick_has_not_played_does_not_count(study):
@@ -64,3 +72,21 @@ def test_runs_on_the_worst_arm_are_stuck_and_those_on_the_best_are_not():
     instance = th.Instance(th.ActionSets([[[1, 0], [0, 1], [0.4, 0]]]), theta=[1, 0])
     for arm, stuck in ((0, 0), (1, 4), (2, 4)):  # a gap of 0.6 is more than half of the largest, 1
         assert stuck_runs(th.run(instance, FirstArm(arm), horizon=100, replications=4, progress=False).results[0]) == stuck
+
+
+def test_no_regret_at_all_counts_as_one_small_mistake():
+    instance = th.Instance(th.ActionSets([[[1, 0], [0, 1], [0.4, 0]]]), theta=[1, 0], name="easy")
+    perfect, base = (th.run(instance, policy, horizon=100, replications=20, progress=False).results[0] for policy in (FirstArm(0), "lints"))
+    assert relative(perfect, base).means == pytest.approx(0.6 / 20 / base.mean)
+
+
+def test_few_runs_have_no_tail_and_one_has_no_error(study):
+    few = th.run(NAMES, ["linucb", "lints"], horizon=50, replications=9, progress=False)
+    assert all(math.isnan(standing.tail) for standing in standings(few.results))
+    one = th.run(NAMES, ["linucb", "lints"], horizon=50, replications=1, progress=False)
+    assert all(standing.to_json()["error"] is None for standing in standings(one.results))
+
+
+def test_policies_that_have_not_played_everything_come_last(study):
+    best = th.run("fixed-u0.1", FirstArm(0), horizon=400, replications=30, progress=False)
+    assert standings([*study.results, *best.results])[-1].policy == "first"

@@ -160,7 +160,7 @@ def reproduce(
     """Play every experiment of the paper, judge its claims, and write a page about both."""
     from thrifty.reproduction import reproduce as play
 
-    _one_of(quick, full, "reproduce")
+    _not_both(quick, full, "reproduce")
     with _resumable(out):
         found = play(Path(out), full=full, only=only or (), threads=threads, cluster=cluster)
     path = _write_page(found.page, Path(out))
@@ -185,7 +185,7 @@ def arena(
     """Let every policy play a wide suite of instances, and rank them by regret relative to heuristic Thompson sampling."""
     from thrifty.arena import play
 
-    _one_of(quick, full, "arena")
+    _not_both(quick, full, "arena")
     with _resumable(out):
         found = play(Path(out), full=full, policies=policy or (), only=only or (), threads=threads, cluster=cluster)
     path = _write_page(found.page, Path(out))
@@ -202,7 +202,7 @@ def report(
     markdown: Annotated[str | None, typer.Option("--markdown", metavar="FILE", help="Write Markdown, with figures beside it, instead of HTML.")] = None,
 ) -> None:
     """Make one self-contained page of kept results: figures, tables, verdicts, and how to run each again."""
-    from thrifty.arena import STANDINGS_FILE, read_arena
+    from thrifty.arena import is_arena, read_arena
     from thrifty.report.markdown import write_markdown
     from thrifty.report.pages import study_page
     from thrifty.reproduction import CLAIMS_FILE, read_reproduction
@@ -213,8 +213,10 @@ def report(
         found = read_reproduction(path)
         found.write_claims()
         page = found.page
-    elif (path / STANDINGS_FILE).is_file():
-        page = read_arena(path).page
+    elif is_arena(path):
+        arena = read_arena(path)
+        arena.write_standings()
+        page = arena.page
     else:
         page = study_page(read_results(path), path)
     if markdown is None:
@@ -236,7 +238,7 @@ def policies(as_json: Json = False) -> None:
     terminal.print_policies(describe())
 
 
-def _one_of(quick: bool, full: bool, command: str) -> None:
+def _not_both(quick: bool, full: bool, command: str) -> None:
     if quick and full:
         raise InvalidInput(command, "--quick or --full", "both")
 

@@ -163,14 +163,15 @@ def print_policies(entries: list[dict[str, Any]]) -> None:
 
 def print_standings(standings: Mapping[str, Sequence["Standing"]]) -> None:
     """Who stands where, by group of instances and horizon."""
-    headers = ("relative regret", "worst", "p95", "stuck", "ns a round")
+    headers = ("relative regret", "worst", "p95", "stuck", "ns a round", "instances")
     for group, found in standings.items():
         for horizon, own in groupby(found, key=lambda standing: standing.horizon):
             print(f"{group}, n = {power(horizon)}")
             table = _table("policy", *headers, numeric=headers)
             for standing in own:
-                numbers = (with_error(standing.ratio, standing.error), plain(standing.worst, 3), plain(standing.tail, 3))
-                table.add_row(standing.policy, *numbers, f"{standing.stuck} of {standing.runs:,}", f"{standing.nanoseconds:,.0f}")
+                tail = "" if math.isnan(standing.tail) else plain(standing.tail, 3)
+                numbers = (with_error(standing.ratio, standing.error), plain(standing.worst, 3), tail)
+                table.add_row(standing.policy, *numbers, f"{standing.stuck} of {standing.runs:,}", f"{standing.nanoseconds:,.0f}", str(standing.instances))
             _show(table)
 
 

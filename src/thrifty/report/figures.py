@@ -73,7 +73,7 @@ def sensitivity_figure(results: Sequence[Result]) -> "Figure":
 
 
 def horizons_figure(results: Sequence[Result]) -> "Figure":
-    """Mean regret at each horizon, the better policies in front: one panel an instance."""
+    """Mean regret at each horizon, thrifty and the yardstick in front: one panel an instance."""
     return _panels(results, _draw_horizons)
 
 
@@ -293,12 +293,12 @@ def _draw_horizons(axes: "Axes", results: Sequence[Result], policies: Sequence[s
 
 def _draw_standings(axes: "Axes", results: Sequence[Result], policies: Sequence[str]) -> None:
     found = list(reversed(standings(results)))
-    furthest = 12.0
+    nearest, furthest = 0.2, 12.0  # what is outside is shown as a triangle at the edge
     for row, standing in enumerate(found):
-        shown = min(standing.ratio, furthest)
-        whisker = [[shown - standing.ratio * math.exp(-2 * standing.error / standing.ratio)], [shown * math.expm1(2 * standing.error / standing.ratio)]]
-        colour = style_of(standing.policy, policies)["color"]
-        axes.errorbar(shown, row, xerr=whisker if shown < furthest else None, color=colour, marker="o" if shown < furthest else ">", markersize=6, capsize=2)
+        shown, colour = min(max(standing.ratio, nearest), furthest), style_of(standing.policy, policies)["color"]
+        marker = "o" if shown == standing.ratio else "<" if shown == nearest else ">"
+        stretch = math.exp(2 * standing.error / standing.ratio) if marker == "o" and not math.isnan(standing.error) else 1.0
+        axes.errorbar(shown, row, xerr=[[shown - shown / stretch], [shown * stretch - shown]], color=colour, marker=marker, markersize=6, capsize=2)
         axes.plot([1.0, shown], [row, row], color=colour, linewidth=1, alpha=0.5)
     axes.axvline(1.0, color=INK, linewidth=1)
     axes.set_yticks(range(len(found)), [text(standing.policy) for standing in found], fontsize="small")

@@ -42,7 +42,7 @@ CAPTIONS = {
     "labels": "Mean regret by why arms were played.",
     "tail": "Median, mean, 95th percentile and worst run at the longest horizon.",
     "standings": "Regret relative to heuristic Thompson sampling (lints), in the geometric mean over the instances: 1 is its level, less is better."
-    " Whiskers are two standard errors; triangles stand for more than can be shown.",
+    " Whiskers are two standard errors; triangles stand for what lies outside.",
     "horizons": "Mean regret at each horizon n, which is a run of its own; colours as above, thick lines for thrifty and lints.",
 }
 
