@@ -14,6 +14,7 @@ VARIANTS = [
     "lints:inflation=theory",
     "ids:correction=all",
     "ossb:epsilon=0.1,gamma=0.1",
+    "thrifty:noise=estimate",
     "solid:kappa=0,price_step=1,decay=0.5,reset=no",
 ]
 

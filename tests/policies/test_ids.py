@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import thrifty as th
-from tests.policies import twins
+from tests.policies import twins, twins_of_evidence
 from tests.policies.test_twins import copyless
 from thrifty.policies.checks import LearnerPlayer
 from thrifty.policies.evidence import LEAST
@@ -26,13 +26,13 @@ def played(policy, twin, instance, rounds):
 @pytest.mark.parametrize("correction", ["ucb", "all"])
 @pytest.mark.parametrize(("instance", "rounds"), [(CLEAR, 1500), (MANY, 150)], ids=lambda item: getattr(item, "name", ""))
 def test_same_decisions_as_the_twin_when_exploiting_and_among_many_arms(instance, rounds, correction):
-    compiled, plain = played(th.IDS(correction=correction), twins.IDSTwin(correction), instance, rounds)
+    compiled, plain = played(th.IDS(correction=correction), twins_of_evidence.IDSTwin(correction), instance, rounds)
     assert [(decision.label, decision.arm) for decision in compiled.decisions] == list(zip(plain.labels, plain.arms, strict=True))
     assert ("exploit" in plain.labels) == (instance is CLEAR)
 
 
 def test_what_exploiting_shows_is_forgotten_and_exploration_comes_back():
-    compiled, _ = played(th.IDS(), twins.IDSTwin(), CLEAR, 1500)
+    compiled, _ = played(th.IDS(), twins_of_evidence.IDSTwin(), CLEAR, 1500)
     labels, state = [decision.label for decision in compiled.decisions], compiled.learner.state
     assert state.regression.pulls.sum() == state.ledger.clock[1] == 1500 - labels.count("exploit")
     assert 0 < state.regression.pulls.sum() < 500

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import thrifty as th
-from tests.policies import twins
+from tests.policies import twins, twins_of_evidence
 from thrifty.policies.checks import LearnerPlayer
 from thrifty.simulation import simulate
 
@@ -13,24 +13,24 @@ RANDOM = th.Instance(th.ActionSets([np.random.default_rng(5).normal(size=(6, 3))
 CONTEXTS = [th.instance("fixed-u0.1"), th.instance("scenario-one"), th.instance("scenario-two"), RANDOM]
 SINGLE = [th.instance("fixed-u0.1"), th.instance("fixed-u0.02"), th.instance("end-of-optimism"), RANDOM]
 PAIRS = [
-    (th.Thrifty(), twins.ThriftyTwin()),
-    (th.Thrifty(noise="estimate", pace=2, urgency=0, wait=1, level="log"), twins.ThriftyTwin(True, 2, 0, 1, False)),
+    (th.Thrifty(), twins_of_evidence.ThriftyTwin()),
+    (th.Thrifty(noise="estimate", pace=2, urgency=0, wait=1, level="log"), twins_of_evidence.ThriftyTwin(True, 2, 0, 1, False)),
     (th.Greedy(), twins.GreedyTwin()),
     (th.EGreedy(), twins.EGreedyTwin()),
     (th.LinUCB(), twins.LinUCBTwin()),
     (th.LinUCB(width="fn"), twins.LinUCBfnTwin()),
     (th.LinTS(), twins.LinTSTwin()),
     (th.LinTS(inflation="theory"), twins.LinTSTheoryTwin()),
-    (th.IDS(), twins.IDSTwin()),
-    (th.IDS(correction="all"), twins.IDSTwin("all")),
+    (th.IDS(), twins_of_evidence.IDSTwin()),
+    (th.IDS(correction="all"), twins_of_evidence.IDSTwin("all")),
     (th.OAM(), twins.OAMTwin()),
     (th.OAM(epsilon=0.05, c=1), twins.OAMTwin(0.05, 1)),
     (th.OAM(epsilon="literal", c=1), twins.OAMTwin("literal", 1)),
     (th.OSSB(), twins.OSSBTwin()),
     (th.EndOA(), twins.EndOATwin()),
     (th.DEL(), twins.DELTwin()),
-    (th.SOLID(), twins.SOLIDTwin()),
-    (th.SOLID(kappa=0, z=20, weight_step=1, price_step=1, decay=0.5, reset="no"), twins.SOLIDTwin(0, 20, 1, 1, 0.5, False)),
+    (th.SOLID(), twins_of_evidence.SOLIDTwin()),
+    (th.SOLID(kappa=0, z=20, weight_step=1, price_step=1, decay=0.5, reset="no"), twins_of_evidence.SOLIDTwin(0, 20, 1, 1, 0.5, False)),
 ]
 
 

@@ -5,13 +5,11 @@ oracles of its own.
 """
 
 import math
-from itertools import combinations, pairwise
+from itertools import combinations
 
 import numpy as np
-from scipy.stats import norm
 
 import thrifty as th
-from thrifty.allocation.differences import allocate_differences
 from thrifty.simulation import streams
 
 SEED = 3
@@ -134,69 +132,6 @@ class LinTSTheoryTwin(LinTSTwin):
 
     def spread(self):
         return self.noise * math.sqrt(9 * self.d * math.log(self.n * self.n))
-
-
-class IDSTwin(Twin):
-    def __init__(self, correction="ucb"):
-        self.correction = correction
-
-    def start(self, *args, **kwargs):
-        super().start(*args, **kwargs)
-        self.s, self.eta = 0, 1.0
-
-    def learn(self, context, arm, reward):
-        if self.labels[-1] != "exploit":
-            super().learn(context, arm, reward)
-
-    def beta(self, rounds):
-        inverse_delta = max(2, rounds) * math.log(max(2, rounds))
-        return (self.noise * math.sqrt(np.linalg.slogdet(self.V)[1] + 2 * math.log(inverse_delta)) + 1) ** 2
-
-    def alternatives(self, means, theta, inverse):
-        """Of every arm of every context that is not the greedy vector: r_z, and the nearest parameter that makes it as good."""
-        for first, stop in pairwise(self.sets.offsets):
-            best = self.X[first + int(np.argmax(means[first:stop]))]
-            for z in self.X[first:stop]:
-                if (z != best).any():
-                    spread = (best - z) @ inverse @ (best - z)
-                    yield ((best - z) @ theta) ** 2 / spread, theta - ((best - z) @ theta) / spread * inverse @ (best - z)
-
-    def decide(self):
-        uniform, means, theta, inverse = self.uniforms.random(), self.means(), self.theta(), np.linalg.inv(self.V)
-        greedy = self.argmax(means)
-        found = list(self.alternatives(means, theta, inverse))
-        least = min([r for r, _ in found], default=np.inf)
-        if least >= self.beta(self.t):
-            return greedy, "exploit"
-        self.s += 1
-        self.eta = max(self.eta, math.sqrt(least))
-        width = math.sqrt(self.beta(self.s))
-        gaps = {x: max(self.regret(self.X[y] - self.X[x], theta, inverse, width) for y in self.offered) for x in self.offered}
-        hopes = means + width * np.sqrt(self.norms())
-        widened = [self.argmax(hopes)] if self.correction == "ucb" else self.offered
-        optimism = {x: hopes[x] - means[x] if x in widened else 0.0 for x in self.offered}
-        q = np.array([math.exp((least - r) / self.eta) for r, _ in found])
-        info = {x: sum(w / q.sum() * (abs((nu - theta) @ self.X[x]) + optimism[x]) ** 2 / 2 for w, (_, nu) in zip(q, found, strict=True)) for x in self.offered}
-        best, p = self.least_ratio(greedy, gaps, info)
-        row = best if uniform < p else greedy
-        return row, "greedy" if row == greedy else "informative"
-
-    def regret(self, difference, theta, inverse, width):
-        return difference @ theta + width * math.sqrt(difference @ inverse @ difference)
-
-    def least_ratio(self, greedy, gaps, info):
-        """The arm and the chance of the least ratio, by trying all arms, and the ends and the stationary point of each."""
-        trials = []
-        for j in self.offered:
-            D1, D2, I1, I2 = gaps[greedy], gaps[j], info[greedy], info[j]
-            chances = [0.0]
-            if I2 > I1:
-                chances += [1.0, float(np.clip(D1 / (D2 - D1) - 2 * I1 / (I2 - I1), 0, 1)) if D2 != D1 else 1.0]
-            for p in chances:
-                mixed = (1 - p) * I1 + p * I2
-                trials.append((((1 - p) * D1 + p * D2) ** 2 / mixed if mixed > 0 else np.inf, j, p))
-        _, j, p = min(trials, key=lambda trial: trial[0])
-        return j, p
 
 
 class Planner(Twin):
@@ -325,142 +260,3 @@ class DELTwin(Planner):
         targets = self.lazily(gaps) * wanted
         behind = [row for row in self.offered if pulls[row] < targets[row] < np.inf]
         return (min(behind, key=lambda row: pulls[row]), "matched") if behind else (self.argmax(means), "wasted")
-
-
-class ThriftyTwin(Twin):
-    def __init__(self, estimate=False, pace=4 / 3, urgency=1.0, wait=0.3, shrinking=True):
-        self.estimate, self.pace, self.urgency, self.wait, self.shrinking = estimate, pace, urgency, wait, shrinking
-
-    def start(self, *args, **kwargs):
-        self.ridge = 0.1 if self.estimate else kwargs["noise"] ** 2
-        super().start(*args, **kwargs)
-        self.best, self.left, self.prices, self.due = {}, np.zeros(len(self.X)), np.zeros(len(self.X)), None
-        self.visits, self.seen, self.scale = np.zeros(self.sets.contexts), [], 0.0
-
-    def learn(self, context, arm, reward):
-        super().learn(context, arm, reward)
-        self.seen.append((int(self.sets.offsets[context]) + arm, reward))
-
-    def decide(self):
-        means, logdet = self.means(), np.linalg.slogdet(self.V)[1]
-        greedy = self.argmax(means)
-        if self.due is None or self.best[self.context] != greedy or logdet >= self.due[0] or self.t >= self.due[1]:
-            if self.weaken_prior():
-                means, logdet = self.means(), np.linalg.slogdet(self.V)[1]
-                greedy = self.argmax(means)
-            self.plan(means)
-            self.due = logdet + math.log(1.1), 1.1 * self.t
-        self.visits[self.context] += 1
-        others = [row for row in self.offered if row != greedy and self.left[row] > 0]
-        whole = np.maximum(self.left[others], np.minimum(1, 100 * self.left[others]))
-        rates = whole / (self.pace * self.visits[self.context]) + self.urgency * self.losses[others] / self.costs[others]
-        chance, uniform = rates.sum() / (1 + rates.sum()), self.uniforms.random()
-        if uniform >= chance:
-            return greedy, "exploit"
-        row = others[min(int(np.searchsorted(np.cumsum(rates), rates.sum() * uniform / chance, side="right")), len(others) - 1)]
-        self.left[row] = max(0.0, self.left[row] - 1)
-        return row, "bought"
-
-    def weaken_prior(self):
-        """Where theta_hat is more than twice as long as the prior expects, a prior that expects just that; it never expects less again."""
-        theta, told = self.theta(), self.d - self.ridge * np.trace(np.linalg.inv(self.V))
-        if told < 1e-9:
-            return False
-        self.scale = max(self.scale, self.sigma() ** 2 / self.ridge)
-        if theta @ theta > 4 * told * self.scale:
-            self.scale = theta @ theta / told
-        ridge = self.sigma() ** 2 / self.scale
-        weaker = ridge <= self.ridge / 2
-        if weaker:
-            self.V -= (self.ridge - ridge) * np.eye(self.d)
-            self.ridge = ridge
-        return weaker
-
-    def sigma(self):
-        """Known, or the residuals of ridge regression and what the ridge costs, shared among the rewards."""
-        if not self.estimate:
-            return self.noise
-        theta = self.theta()
-        square = sum((reward - self.X[row] @ theta) ** 2 for row, reward in self.seen) + self.ridge * theta @ theta
-        return math.sqrt(square / len(self.seen)) if square > 0 else 1.0
-
-    def plan(self, means):
-        """What remains to be bought: the program on differences, at the level 2 log(1 + N(m) ||x - x^||^2 / 4)."""
-        inverse, sigma, visits = np.linalg.inv(self.V), self.sigma(), self.visits + 1
-        k, M = len(self.X), self.sets.contexts
-        rivals, costs, scales, self.losses = np.zeros(k, dtype=int), np.zeros(k), np.zeros(k), np.zeros(k)
-        for m, (first, stop) in enumerate(pairwise(self.sets.offsets)):
-            best = self.best[m] = first + int(np.argmax(means[first:stop]))
-            for row in range(first, stop):
-                gap, difference = means[best] - means[row], self.X[best] - self.X[row]
-                spread = max(0.0, difference @ inverse @ difference)
-                error = sigma * math.sqrt(spread)
-                rivals[row], costs[row] = best, max(gap, 0.5 * error)
-                if spread > 0 and row != best:
-                    level = math.log1p(visits[m] * spread / 4) if self.shrinking else math.log1p(self.t)
-                    scales[row] = sigma * math.sqrt(2 * level) / costs[row]
-                    self.losses[row] = error * (norm.pdf(gap / error) - gap / error * norm.sf(gap / error))
-        widest, lost = costs.max(), np.array([losses.max() for losses in self.sets.split(self.losses)]) @ visits / self.t
-        waits = self.wait * lost * self.t / visits / math.sqrt(M)
-        self.costs = np.maximum(costs + np.repeat(waits, np.diff(self.sets.offsets)), 1e-3 * widest)
-        for m, best in self.best.items():
-            self.costs[best] = max(waits[m], 1e-6 * widest)
-        if widest > 0:
-            allocate_differences(self.X, self.costs, rivals, scales, self.V.copy(), self.left, self.prices, self.due is not None, 1e-6)
-
-
-class SOLIDTwin(Twin):
-    def __init__(self, kappa=1.0, z=10.0, weight_step=0.5, price_step=0.1, decay=0.0, reset=True):
-        self.kappa, self.z, self.weight_step, self.price_step, self.decay, self.reset = kappa, z, weight_step, price_step, decay, reset
-
-    def start(self, *args, **kwargs):
-        super().start(*args, **kwargs)
-        self.seen, self.S, self.k, self.spent = np.zeros(self.sets.contexts), 0, 0, 0
-        self.start_anew()
-
-    def start_anew(self):
-        self.w, self.price = [np.full(len(arms), 1 / len(arms)) for arms in self.sets.split(self.X)], 0.0
-
-    def learn(self, context, arm, reward):
-        if self.labels[-1] != "exploit":
-            super().learn(context, arm, reward / self.noise)
-
-    def v(self, W):
-        """The least D^2 / ||u||^2 over all contexts and arms, and theta' there."""
-        theta = self.theta()
-        candidates = []
-        for arms in self.sets.split(self.X):
-            star = arms[np.argmax(arms @ theta)]
-            for arm in arms[(arms != star).any(axis=1)]:
-                direction = np.linalg.solve(W, star - arm)
-                norm, gap = (star - arm) @ direction, (star - arm) @ theta
-                candidates.append((gap**2 / norm, theta - gap / norm * direction))
-        return min(candidates, key=lambda candidate: candidate[0], default=(np.inf, theta))
-
-    def decide(self):
-        self.seen[self.context] += 1
-        uniform, greedy = self.uniforms.random(), self.argmax(self.means())
-        spare = self.d * math.log(math.log(self.n))
-        if self.v(self.V)[0] > math.log(self.t) + spare:
-            return greedy, "exploit"
-        row = self.offered[int(np.searchsorted(np.cumsum(self.w[self.context]), uniform, side="right"))]
-        self.S += 1
-        self.improve(math.sqrt(math.log(self.S) + spare))
-        return row, "agreed" if row == greedy else "explored"
-
-    def improve(self, root):
-        rho, sets, p = self.seen / self.t, self.sets.split(self.X), self.z * math.exp(3 * self.k)
-        widths = self.sets.split(root * np.sqrt(self.norms()))
-        W = sum(share * (arms.T * w) @ arms for share, arms, w in zip(rho, sets, self.w, strict=True))
-        value, alternative = self.v(W + 1e-6 * np.trace(W) * np.eye(self.d))
-        g = value / 2 + self.kappa * sum(share * w @ width for share, w, width in zip(rho, self.w, widths, strict=True)) - 1 / (self.z * math.exp(self.k))
-        for m, (arms, width) in enumerate(zip(sets, widths, strict=True)):
-            q = arms @ self.theta() + width + self.price * ((arms @ (self.theta() - alternative)) ** 2 / 2 + self.kappa * width)
-            w = self.w[m] * np.exp(self.weight_step / p**self.decay * (q - q.max()))
-            self.w[m] = w / w.sum()
-        self.price = float(np.clip(self.price - self.price_step / p**self.decay * g, 0, 10))
-        self.spent += 1
-        if self.spent >= p:
-            self.k, self.spent = self.k + 1, 0
-            if self.reset:
-                self.start_anew()
