@@ -133,7 +133,7 @@ def test_version_and_help():
         (("bound", "nothing.toml"), "nothing.toml: No such file or directory"),
         (("bound",), "bound: an instance, or --all expected, got nothing"),
         (("bound", "fixed-u0.1", "--jsn"), "No such option: --jsn (Possible options: --json)"),
-        (("bound", "x" * 5000), "unknown instance '" + "x" * 5000 + "'; known: " + ", ".join([*CATALOG, "fixed", "circle", "drawn"])),
+        (("bound", "x" * 5000), "unknown instance '" + "x" * 5000 + "'; known: " + ", ".join([*CATALOG, "fixed", "circle"])),
         (("run", "fixed-u0.1", "--policy", "linucp"), "unknown policy 'linucp'; did you mean 'linucb'?"),
         (("run", "fixed-u0.1", "--policy", "oam:eps=1"), "unknown parameter of oam 'eps'; did you mean 'epsilon'?"),
         (("run", "fixed-u0.1", "--policy", "oam:epsilon=-1"), "oam: epsilon: a number of at least 0 expected, got -1.0"),

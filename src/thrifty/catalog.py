@@ -64,6 +64,7 @@ CATALOG = (
     "orthogonal",
     "ids-eoo",
     "solid-toy",
+    "drawn",
 )
 
 
