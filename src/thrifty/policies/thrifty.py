@@ -346,20 +346,15 @@ def _weaken_prior(state: State) -> bool:
 @kernel
 def _gather(regression: Regression, base: Floats) -> None:
     """Write V into base (d, d), from the exact counts."""
+    rows = regression.rows
     for i in range(base.shape[0]):
         for j in range(base.shape[0]):
             base[i, j] = regression.base[i, j]
     for row in range(regression.pulls.size):
         if regression.pulls[row] > 0:
-            _add_pulls(regression.rows, row, float(regression.pulls[row]), base)
-
-
-@kernel
-def _add_pulls(rows: Floats, row: int, pulls: float, base: Floats) -> None:
-    """Add to base (d, d) what pulls of a row tell."""
-    for i in range(base.shape[0]):
-        for j in range(base.shape[0]):
-            base[i, j] += pulls * rows[row, i] * rows[row, j]
+            for i in range(base.shape[0]):
+                for j in range(base.shape[0]):
+                    base[i, j] += float(regression.pulls[row]) * rows[row, i] * rows[row, j]
 
 
 @kernel
