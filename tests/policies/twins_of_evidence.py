@@ -74,14 +74,15 @@ class IDSTwin(Twin):
 
 
 class ThriftyTwin(Twin):
-    def __init__(self, estimate=False, pace=4 / 3, urgency=1.0, wait=0.3, shrinking=True):
-        self.estimate, self.pace, self.urgency, self.wait, self.shrinking = estimate, pace, urgency, wait, shrinking
+    def __init__(self, estimate=False, pace=15.0, urgency=3.0, wait=0.3, shrinking=True, prior=0.25):
+        self.estimate, self.pace, self.urgency, self.wait, self.shrinking, self.prior = estimate, pace, urgency, wait, shrinking, prior
 
     def start(self, *args, **kwargs):
         self.ridge = 0.1 if self.estimate else kwargs["noise"] ** 2
+        self.guess = math.sqrt(self.ridge)
         super().start(*args, **kwargs)
         self.best, self.left, self.prices, self.due = {}, np.zeros(len(self.X)), np.zeros(len(self.X)), None
-        self.visits, self.seen, self.scale = np.zeros(self.sets.contexts), [], 0.0
+        self.visits, self.seen, self.scale = np.zeros(self.sets.contexts), [], 0.0 if self.estimate else 1.0
 
     def learn(self, context, arm, reward):
         super().learn(context, arm, reward)
@@ -91,15 +92,18 @@ class ThriftyTwin(Twin):
         means, logdet = self.means(), np.linalg.slogdet(self.V)[1]
         greedy = self.argmax(means)
         if self.due is None or self.best[self.context] != greedy or logdet >= self.due[0] or self.t >= self.due[1]:
-            if self.weaken_prior():
+            sigma = self.sigma()
+            if self.settle_prior(sigma):
                 means, logdet = self.means(), np.linalg.slogdet(self.V)[1]
                 greedy = self.argmax(means)
-            self.plan(means)
-            self.due = logdet + math.log(1.1), 1.1 * self.t
+            self.plan(means, sigma)
+            self.due = logdet + math.log(1.1) * max(1, self.d / 4), 1.1 * self.t
         self.visits[self.context] += 1
         others = [row for row in self.offered if row != greedy and self.left[row] > 0]
         whole = np.maximum(self.left[others], np.minimum(1, 100 * self.left[others]))
-        rates = whole / (self.pace * self.visits[self.context]) + self.urgency * self.losses[others] / self.costs[others]
+        losses = self.losses[others]
+        shared = min(1.0, losses.max() / (losses @ np.minimum(1, self.left[others]))) if losses.any() else 0.0
+        rates = whole / (self.pace * self.visits[self.context] ** 0.75) + self.urgency * shared * losses / self.gaps[others]
         chance, uniform = rates.sum() / (1 + rates.sum()), self.uniforms.random()
         if uniform >= chance:
             return greedy, "exploit"
@@ -107,20 +111,20 @@ class ThriftyTwin(Twin):
         self.left[row] = max(0.0, self.left[row] - 1)
         return row, "bought"
 
-    def weaken_prior(self):
-        """Where theta_hat is more than twice as long as the prior expects, a prior that expects just that; it never expects less again."""
+    def settle_prior(self, sigma):
+        """The prior whose |theta|^2 in the dimensions that the data tell of is that of theta_hat, and in a few more as first guessed."""
         theta, told = self.theta(), self.d - self.ridge * np.trace(np.linalg.inv(self.V))
-        if told < 1e-9:
+        if not any(reward for _, reward in self.seen):
             return False
-        self.scale = max(self.scale, self.sigma() ** 2 / self.ridge)
-        if theta @ theta > 4 * told * self.scale:
-            self.scale = theta @ theta / told
-        ridge = self.sigma() ** 2 / self.scale
-        weaker = ridge <= self.ridge / 2
-        if weaker:
-            self.V -= (self.ridge - ridge) * np.eye(self.d)
+        if self.estimate:
+            self.scale = max(self.scale, sigma**2 / 0.1)
+        worth = self.prior if theta @ theta > told * self.scale else self.prior * max(1, np.linalg.norm(self.X, axis=1).max() / self.guess)
+        ridge = sigma**2 * (worth + told) / (worth * self.scale + theta @ theta)
+        moved = abs(ridge / self.ridge - 1) >= 0.1
+        if moved:
+            self.V += (ridge - self.ridge) * np.eye(self.d)
             self.ridge = ridge
-        return weaker
+        return moved
 
     def sigma(self):
         """Known, or the residuals of ridge regression and what the ridge costs, shared among the rewards."""
@@ -130,9 +134,9 @@ class ThriftyTwin(Twin):
         square = sum((reward - self.X[row] @ theta) ** 2 for row, reward in self.seen) + self.ridge * theta @ theta
         return math.sqrt(square / len(self.seen)) if square > 0 else 1.0
 
-    def plan(self, means):
-        """What remains to be bought: the program on differences, at the level 2 log(1 + N(m) ||x - x^||^2 / 4)."""
-        inverse, sigma, visits = np.linalg.inv(self.V), self.sigma(), self.visits + 1
+    def plan(self, means, sigma):
+        """What remains to be bought: the program on differences, at the level 2 log(1 + N(m) ||x - x^||^2 / 5)."""
+        inverse, visits = np.linalg.inv(self.V), self.visits + 1
         k, M = len(self.X), self.sets.contexts
         rivals, costs, scales, self.losses = np.zeros(k, dtype=int), np.zeros(k), np.zeros(k), np.zeros(k)
         for m, (first, stop) in enumerate(pairwise(self.sets.offsets)):
@@ -143,9 +147,10 @@ class ThriftyTwin(Twin):
                 error = sigma * math.sqrt(spread)
                 rivals[row], costs[row] = best, max(gap, 0.5 * error)
                 if spread > 0 and row != best:
-                    level = math.log1p(visits[m] * spread / 4) if self.shrinking else math.log1p(self.t)
+                    level = math.log1p(visits[m] * spread / 5) if self.shrinking else math.log1p(self.t)
                     scales[row] = sigma * math.sqrt(2 * level) / costs[row]
                     self.losses[row] = error * (norm.pdf(gap / error) - gap / error * norm.sf(gap / error))
+        self.gaps = costs
         widest, lost = costs.max(), np.array([losses.max() for losses in self.sets.split(self.losses)]) @ visits / self.t
         waits = self.wait * lost * self.t / visits / math.sqrt(M)
         self.costs = np.maximum(costs + np.repeat(waits, np.diff(self.sets.offsets)), 1e-3 * widest)

@@ -4,14 +4,14 @@ Estimate, solve the allocation program at the estimates, match it, exploit when 
 docs/thrifty.md; none of it is proved:
 
 - differences: an arm is told from the best of its context by ||x - x^||, not by ||x||: the same in the limit, less before it;
-- a level that shrinks as evidence grows, 2 log(1 + N(m) ||x - x^||^2 / 4) with N(m) the visits of the context, instead of f_n: no horizon, and the same leading
+- a level that shrinks as evidence grows, 2 log(1 + N(m) ||x - x^||^2 / 5) with N(m) the visits of the context, instead of f_n: no horizon, and the same leading
   term, 2 log t; a mistake in a rare context costs little, and deserves less proof;
 - the residual: information that is there is base information of the program; its solution is what remains to be bought;
 - the price of waiting: a best arm costs nothing but the rounds until its context comes, and each of these costs what greedy play may be losing. In the limit
   that is nothing, as in the paper; before it, neither greedy play nor a rare context is a free source;
-- a prior that gives way: theta is taken for N(0, I) until the data say that it is longer;
-- interleaving: purchases are spread over the visits of a context; those of an arm that may well be the best hurry. Bought in one go they would leave the
-  direction of the greedy arm unknown.
+- a prior that learns: theta is taken for N(0, I) until the data say that it is longer or shorter;
+- interleaving: purchases are spread over many visits of a context, so that greedy play may make them needless; those of an arm that may well be the best hurry.
+  Bought in one go they would leave the direction of the greedy arm unknown.
 """
 
 import math
@@ -36,12 +36,12 @@ SQUARES, REWARDS = range(2)  # entries of State.energy
 CHEAPEST = 1e-3  # cost of an arm, as a share of the largest: keeps the program well scaled
 FREE = 1e-6  # the same of a greedy arm
 UNKNOWN_RIDGE = 0.1  # of V at first, if the noise is to be estimated
+SPREAD = 0.75  # power of the visits of a context over which purchases are spread: long for a young one, and in the limit a vanishing share of them
 CRUMB = 0.01  # pulls: what is less than one but more than this is bought as if it were one
-SURPRISE = 4.0  # times the |theta|^2 that the prior expects: makes it give way
-TOLD_LEAST = 1e-9  # directions that the data must tell of, before they can contradict the prior
 FAINTEST = 1e-13  # the least ridge, as a share of the longest arm squared: less could not be told from rounding
 CHANGES = 10  # solves in M rounds, at most, for want of nothing but that best arms have changed
-GROWTH = 0.1  # of det V, or of t, between two solves
+GROWTH = 0.1  # of det V, or of t, between two solves; and of the ridge, before it is changed
+SIDES = 4  # dimensions: with more of them det V may grow by more, as it does when as much is learnt of each
 TOLERANCE = 1e-6
 USABLE = 1e-2  # a certified gap up to this still gives a plan worth following
 
@@ -59,17 +59,19 @@ class Thrifty(Policy):
     evidence : the share of the visits of a context that stands in the shrinking level
     floor : a gap is taken for no less than so many of its standard errors
     wait : the price of a round of waiting, as a share of what greedy play may be losing in it
-    pace : visits of a context over which its purchases are spread, per visit so far
-    urgency : what is spent on an arm at once, as a share of what may be lost by not playing it
+    pace : over how many visits of a context its purchases are spread, relative to N(m)^(3/4) of the visits so far
+    urgency : what is spent at once in a visit, relative to what may be lost in it by not playing a better arm
+    prior : how many dimensions the prior N(0, I) is worth, against those that the data tell of
     """
 
     noise: str = "known"
     level: str = "shrinking"
-    evidence: float = 0.25
+    evidence: float = 0.2
     floor: float = 0.5
     wait: float = 0.3
-    pace: float = 4.0 / 3.0
-    urgency: float = 1.0
+    pace: float = 15.0
+    urgency: float = 3.0
+    prior: float = 0.25
 
     name: ClassVar[str] = "thrifty"
     labels: ClassVar[tuple[str, ...]] = ("exploit", "bought")
@@ -77,16 +79,17 @@ class Thrifty(Policy):
     def __post_init__(self) -> None:
         self._one_of("noise", "known", "estimate")
         self._one_of("level", "shrinking", "log")
-        self._above(0, "evidence", "floor", "pace")
+        self._above(0, "evidence", "floor", "pace", "prior")
         self._at_least(0, "wait", "urgency")
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
-        known, least = self.noise == "known", FAINTEST * float((sets.rows**2).sum(axis=1).max())
+        known, longest = self.noise == "known", float((sets.rows**2).sum(axis=1).max())
+        least = FAINTEST * longest
         ridge = max(noise**2 if known else UNKNOWN_RIDGE, least)  # as if theta were N(0, I), or N(0, noise^2 / UNKNOWN_RIDGE I)
         return State(
             start_ledger(sets, uniforms=1),
             start_regression(sets.rows, ridge=ridge, largest_set=sets.largest),
-            _start_purchase(sets, noise, ridge),
+            _start_purchase(sets, noise, ridge, scale=1.0 if known else 0.0),
             energy=np.zeros(2),
             noise=noise,
             least_ridge=least,
@@ -97,6 +100,8 @@ class Thrifty(Policy):
             wait=float(self.wait),
             pace=float(self.pace),
             urgency=float(self.urgency),
+            prior=float(self.prior),
+            doubt=float(self.prior) * max(1.0, math.sqrt(longest / ridge)),
         )
 
     def estimates(self, state: "State", rows: Floats) -> tuple[Floats, Floats]:
@@ -123,13 +128,16 @@ class Purchase(NamedTuple):
     solve: Any  # allocate_differences, behind a pointer
     pulls: Floats  # (k,) that remain
     prices: Floats  # (k,) of the constraints, for the next solve to start from
-    costs: Floats  # (k,) of a pull
+    gaps: Floats  # (k,) to the best row of the context, or what they may well be
+    costs: Floats  # (k,) of a pull: the gap, and the wait for the context
     rivals: Ints  # (k,) the best row of a row's context
     scales: Floats  # (k,) how precisely the difference to the rival must be known: 1 over the standard error to reach
     best: Ints  # (M,) the best row of each context; -1 before the first solve
     losses: Floats  # (k,) what may be lost in a visit by not playing a row
     base: Floats  # (d, d) information that is there
-    numbers: Floats  # (6,) log det V, t, and t if a best arm has changed, from which on to solve again; of rewards the noise; of the prior ridge and scale
+    numbers: (
+        Floats  # (6,) log det V, t, and t if a best arm has changed, from which on to solve again; noise; ridge; the prior's |theta|^2 / d at first
+    )
 
 
 class State(NamedTuple):
@@ -148,6 +156,8 @@ class State(NamedTuple):
     wait: float
     pace: float
     urgency: float
+    prior: float
+    doubt: float  # what the prior is worth against data that say less: where a pull tells more than the prior, it is cheaper to look than to believe them
 
 
 @implements(choose, State)
@@ -158,16 +168,16 @@ def _choose(state: State, context: int, arms: Ints) -> Choice:
     in_time = state.regression.numbers[LOGDET] < purchase.numbers[SOLVE_DET] and now < purchase.numbers[SOLVE_ROUND]  # false before the first solve: NaN
     if not in_time or (best != purchase.best[context] and now >= purchase.numbers[SOLVE_CHANGED]):
         _settle_noise(state)
-        if _weaken_prior(state):
+        if _settle_prior(state):
             greedy, best = _look_around(state, context, arms)
         _plan(state, now, context, best)
-    pace, total = state.pace * (ledger.visits[context] + 1.0), 0.0
+    pace, hurry, total = state.pace * (ledger.visits[context] + 1.0) ** SPREAD, _hurry(state, arms, greedy), 0.0
     for n in range(arms.size):
-        total += _rate(state, arms[n], greedy, pace)
+        total += _rate(state, arms[n], greedy, pace, hurry)
     chance = total / (1.0 + total)
     if not ledger.uniforms[0] < chance:
         return Choice(greedy, EXPLOIT)
-    row = _pick(state, arms, greedy, pace, total * ledger.uniforms[0] / chance)
+    row = _pick(state, arms, greedy, pace, hurry, total * ledger.uniforms[0] / chance)
     purchase.pulls[row] = max(0.0, purchase.pulls[row] - 1.0)
     ledger.clock[EXPLORED] += 1
     return Choice(row, BOUGHT)
@@ -195,21 +205,36 @@ def _look_around(state: State, context: int, arms: Ints) -> tuple[int, int]:
 
 
 @kernel
-def _rate(state: State, row: int, greedy: int, pace: float) -> float:
-    """Purchases of a row per greedy pull: so that what is owed is bought over pace visits, and at least as much is spent as may be lost."""
+def _hurry(state: State, arms: Ints, greedy: int) -> float:
+    """What is spent at once on an arm, relative to what may be lost by not playing it: arms share it, for no more is lost than by not playing one of them.
+
+    An arm that part of a pull would settle takes that part of a share: where there is little noise, all are looked at soon.
+    """
+    purchase, most, shares = state.purchase, 0.0, 0.0
+    for n in range(arms.size):
+        row = arms[n]
+        if row != greedy and purchase.pulls[row] > 0.0:
+            most = max(most, purchase.losses[row])
+            shares += purchase.losses[row] * min(1.0, purchase.pulls[row])
+    return state.urgency * most / max(most, shares) if most > 0.0 else 0.0
+
+
+@kernel
+def _rate(state: State, row: int, greedy: int, pace: float, hurry: float) -> float:
+    """Purchases of a row per greedy pull: so that what is owed is bought over pace visits, and as much is spent at once as hurry says."""
     purchase = state.purchase
     if row == greedy or purchase.pulls[row] <= 0.0:
         return 0.0
     whole = max(purchase.pulls[row], min(1.0, purchase.pulls[row] / CRUMB))
-    return whole / pace + state.urgency * purchase.losses[row] / purchase.costs[row]
+    return whole / pace + (hurry * purchase.losses[row] / purchase.gaps[row] if purchase.losses[row] > 0.0 else 0.0)
 
 
 @kernel
-def _pick(state: State, arms: Ints, greedy: int, pace: float, point: float) -> int:
+def _pick(state: State, arms: Ints, greedy: int, pace: float, hurry: float, point: float) -> int:
     """The arm at a point of the cumulated rates."""
     row = greedy
     for n in range(arms.size):
-        rate = _rate(state, arms[n], greedy, pace)
+        rate = _rate(state, arms[n], greedy, pace, hurry)
         if rate > 0.0:
             row = arms[n]
             point -= rate
@@ -237,7 +262,7 @@ def _plan(state: State, now: float, context: int, best: int) -> None:
     else:
         for row in range(purchase.pulls.size):
             purchase.pulls[row] = 0.0
-    purchase.numbers[SOLVE_DET] = regression.numbers[LOGDET] + math.log1p(GROWTH)
+    purchase.numbers[SOLVE_DET] = regression.numbers[LOGDET] + math.log1p(GROWTH) * max(1.0, regression.theta.size / SIDES)
     purchase.numbers[SOLVE_ROUND] = now * (1.0 + GROWTH)
     purchase.numbers[SOLVE_CHANGED] = now + ledger.visits.size / CHANGES
 
@@ -258,7 +283,7 @@ def _appraise(state: State, row: int, best: int, visits: float, now: float) -> f
     seen = max(gap, state.floor * error)
     level = 2.0 * (math.log1p(state.evidence * visits * spread) if state.shrinking else math.log1p(now))
     purchase.rivals[row] = best
-    purchase.costs[row] = seen
+    purchase.gaps[row] = seen
     purchase.scales[row] = purchase.numbers[NOISE] * math.sqrt(level) / seen if seen > 0.0 and row != best else 0.0
     purchase.losses[row] = _expected_loss(gap, error)
     return seen
@@ -280,7 +305,7 @@ def _price(state: State, widest: float, wait: float) -> None:
     for m in range(ledger.visits.size):
         own = wait / (ledger.visits[m] + 1.0)
         for row in range(ledger.offsets[m], ledger.offsets[m + 1]):
-            purchase.costs[row] = max(purchase.costs[row] + own, CHEAPEST * widest)
+            purchase.costs[row] = max(purchase.gaps[row] + own, CHEAPEST * widest)
         purchase.costs[purchase.best[m]] = max(own, FREE * widest)
 
 
@@ -317,27 +342,28 @@ def _settle_noise(state: State) -> None:
 
 
 @kernel
-def _weaken_prior(state: State) -> bool:
-    """Let the prior N(0, scale I) of theta, with scale = noise^2 / ridge, give way to data that contradict it; whether it has.
+def _settle_prior(state: State) -> bool:
+    """Let the prior N(0, scale I) of theta, with scale = noise^2 / ridge, follow what the data say of the length of theta; whether it has moved.
 
-    Under it one expects |theta_hat|^2 = scale (d - ridge tr V^-1), the latter being the number of directions that the data tell of. And an estimate of
-    the noise that shrinks is no reason to expect less of directions that have not been tried.
+    The data tell of d - ridge tr V^-1 dimensions, and there |theta_hat|^2 is to be expected to be scale times as many: the fixed point is that of MacKay's
+    evidence procedure, in which the first guess counts like so many dimensions more.
     """
     regression, numbers = state.regression, state.purchase.numbers
     length, told = 0.0, float(regression.theta.size)
     for i in range(regression.theta.size):
         length += regression.theta[i] ** 2
         told -= numbers[RIDGE] * regression.inverse[i, i]
-    if told < TOLD_LEAST or state.energy[SQUARES] <= 0.0:
+    if state.energy[SQUARES] <= 0.0:
         return False
-    numbers[SCALE] = max(numbers[SCALE], numbers[NOISE] ** 2 / numbers[RIDGE])
-    if length > SURPRISE * told * numbers[SCALE]:
-        numbers[SCALE] = length / told
-    ridge = max(numbers[NOISE] ** 2 / numbers[SCALE], state.least_ridge)
-    if ridge > 0.5 * numbers[RIDGE]:
+    if not state.known:  # an estimate of the noise that shrinks is no reason to expect less of directions that have not been tried
+        numbers[SCALE] = max(numbers[SCALE], numbers[NOISE] ** 2 / UNKNOWN_RIDGE)
+    worth = state.prior if length > told * numbers[SCALE] else state.doubt
+    scale = (worth * numbers[SCALE] + length) / (worth + max(told, 0.0))
+    ridge = max(numbers[NOISE] ** 2 / scale, state.least_ridge)
+    if abs(ridge - numbers[RIDGE]) < GROWTH * numbers[RIDGE]:
         return False
     for i in range(regression.theta.size):
-        regression.base[i, i] -= numbers[RIDGE] - ridge
+        regression.base[i, i] += ridge - numbers[RIDGE]
     numbers[RIDGE] = ridge
     refresh(regression)
     return True
@@ -370,19 +396,20 @@ def _best_row(regression: Regression, first: int, stop: int) -> int:
     return best
 
 
-def _start_purchase(sets: ActionSets, noise: float, ridge: float) -> Purchase:
+def _start_purchase(sets: ActionSets, noise: float, ridge: float, *, scale: float) -> Purchase:
     k, d = sets.rows.shape
     return Purchase(
         solve=_solver(),
         pulls=np.zeros(k),
         prices=np.zeros(k),
+        gaps=np.zeros(k),
         costs=np.zeros(k),
         rivals=np.zeros(k, dtype=np.int64),
         scales=np.zeros(k),
         best=np.full(sets.contexts, -1),
         losses=np.zeros(k),
         base=np.zeros((d, d)),
-        numbers=np.array([np.nan, np.nan, np.nan, noise, ridge, 0.0]),
+        numbers=np.array([np.nan, np.nan, np.nan, noise, ridge, scale]),
     )
 
 
