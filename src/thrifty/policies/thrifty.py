@@ -135,9 +135,7 @@ class Purchase(NamedTuple):
     best: Ints  # (M,) the best row of each context; -1 before the first solve
     losses: Floats  # (k,) what may be lost in a visit by not playing a row
     base: Floats  # (d, d) information that is there
-    numbers: (
-        Floats  # (6,) log det V, t, and t if a best arm has changed, from which on to solve again; noise; ridge; the prior's |theta|^2 / d at first
-    )
+    numbers: Floats  # (6,) log det V, t, and t if a best arm has changed, from which on to solve again; noise; ridge; the prior's |theta|^2 / d at first
 
 
 class State(NamedTuple):
