@@ -174,7 +174,7 @@ def reproduce(
 @app.command()
 def arena(
     quick: Annotated[bool, typer.Option("--quick", help="Horizons up to 1e4, minutes on two cores; the default.")] = False,
-    full: Annotated[bool, typer.Option("--full", help="Horizons up to 1e6; about an hour.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Horizons up to 1e6; an hour or two.")] = False,
     policy: Annotated[list[str] | None, typer.Option("--policy", metavar="SPEC", help="Only this beside thrifty and lints; may be repeated.")] = None,
     only: Annotated[list[str] | None, typer.Option("--only", metavar="GROUP", help="Only these instances: unseen, or tuned.")] = None,
     out: Annotated[str, typer.Option(metavar="DIR", help="Where to keep results and write the page.")] = "arena",

@@ -22,6 +22,7 @@ VARIANTS = [
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("spec", VARIANTS)
 def test_conformance(spec, check):
+    """A check raises what it finds."""
     check(th.policy(spec))
 
 

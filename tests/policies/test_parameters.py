@@ -39,6 +39,7 @@ def test_specs_are_read_and_written():
         ("solid:horizon=0", "solid: horizon: at least one round expected, got 0.0"),
         ("thrifty:noise=unknown", "thrifty: noise: known or estimate expected, got 'unknown'"),
         ("thrifty:pace=0", "thrifty: pace: a number above 0 expected, got 0.0"),
+        ("thrifty:prior=0", "thrifty: prior: a number above 0 expected, got 0.0"),
         ("thrifty:wait=-1", "thrifty: wait: a number of at least 0 expected, got -1.0"),
         ("ids:correction=some", "ids: correction: ucb or all expected, got 'some'"),
         ("ids:corection=all", "unknown parameter of ids 'corection'; did you mean 'correction'?"),
