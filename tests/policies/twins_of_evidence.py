@@ -10,6 +10,21 @@ from tests.policies.twins import Twin
 from thrifty.allocation.differences import allocate_differences
 
 
+def least_ratio(offered, greedy, gaps, info):
+    """The arm and the chance of the least ratio, by trying all arms, and the ends and the stationary point of each."""
+    trials = []
+    for j in offered:
+        D1, D2, I1, I2 = gaps[greedy], gaps[j], info[greedy], info[j]
+        chances = [0.0]
+        if I2 > I1:
+            chances += [1.0, float(np.clip(D1 / (D2 - D1) - 2 * I1 / (I2 - I1), 0, 1)) if D2 != D1 else 1.0]
+        for p in chances:
+            mixed = (1 - p) * I1 + p * I2
+            trials.append((((1 - p) * D1 + p * D2) ** 2 / mixed if mixed > 0 else np.inf, j, p))
+    _, j, p = min(trials, key=lambda trial: trial[0])
+    return j, p
+
+
 class IDSTwin(Twin):
     def __init__(self, correction="ucb"):
         self.correction = correction
@@ -51,35 +66,20 @@ class IDSTwin(Twin):
         optimism = {x: hopes[x] - means[x] if x in widened else 0.0 for x in self.offered}
         q = np.array([math.exp((least - r) / self.eta) for r, _ in found])
         info = {x: sum(w / q.sum() * (abs((nu - theta) @ self.X[x]) + optimism[x]) ** 2 / 2 for w, (_, nu) in zip(q, found, strict=True)) for x in self.offered}
-        best, p = self.least_ratio(greedy, gaps, info)
+        best, p = least_ratio(self.offered, greedy, gaps, info)
         row = best if uniform < p else greedy
         return row, "greedy" if row == greedy else "informative"
 
     def regret(self, difference, theta, inverse, width):
         return difference @ theta + width * math.sqrt(difference @ inverse @ difference)
 
-    def least_ratio(self, greedy, gaps, info):
-        """The arm and the chance of the least ratio, by trying all arms, and the ends and the stationary point of each."""
-        trials = []
-        for j in self.offered:
-            D1, D2, I1, I2 = gaps[greedy], gaps[j], info[greedy], info[j]
-            chances = [0.0]
-            if I2 > I1:
-                chances += [1.0, float(np.clip(D1 / (D2 - D1) - 2 * I1 / (I2 - I1), 0, 1)) if D2 != D1 else 1.0]
-            for p in chances:
-                mixed = (1 - p) * I1 + p * I2
-                trials.append((((1 - p) * D1 + p * D2) ** 2 / mixed if mixed > 0 else np.inf, j, p))
-        _, j, p = min(trials, key=lambda trial: trial[0])
-        return j, p
-
 
 class ThriftyTwin(Twin):
-    def __init__(self, estimate=False, pace=15.0, urgency=3.0, wait=0.3, shrinking=True, prior=0.25):
+    def __init__(self, estimate=False, pace=15.0, urgency=1.5, wait=0.3, shrinking=True, prior=2.0):
         self.estimate, self.pace, self.urgency, self.wait, self.shrinking, self.prior = estimate, pace, urgency, wait, shrinking, prior
 
     def start(self, *args, **kwargs):
         self.ridge = 0.1 if self.estimate else kwargs["noise"] ** 2
-        self.guess = math.sqrt(self.ridge)
         super().start(*args, **kwargs)
         self.best, self.left, self.prices, self.due = {}, np.zeros(len(self.X)), np.zeros(len(self.X)), None
         self.visits, self.seen, self.scale = np.zeros(self.sets.contexts), [], 0.0 if self.estimate else 1.0
@@ -99,27 +99,30 @@ class ThriftyTwin(Twin):
             self.plan(means, sigma)
             self.due = logdet + math.log(1.1) * max(1, self.d / 4), 1.1 * self.t
         self.visits[self.context] += 1
-        others = [row for row in self.offered if row != greedy and self.left[row] > 0]
-        whole = np.maximum(self.left[others], np.minimum(1, 100 * self.left[others]))
-        losses = self.losses[others]
-        shared = min(1.0, losses.max() / (losses @ np.minimum(1, self.left[others]))) if losses.any() else 0.0
-        rates = whole / (self.pace * self.visits[self.context] ** 0.75) + self.urgency * shared * losses / self.gaps[others]
-        chance, uniform = rates.sum() / (1 + rates.sum()), self.uniforms.random()
-        if uniform >= chance:
-            return greedy, "exploit"
-        row = others[min(int(np.searchsorted(np.cumsum(rates), rates.sum() * uniform / chance, side="right")), len(others) - 1)]
-        self.left[row] = max(0.0, self.left[row] - 1)
-        return row, "bought"
+        row = self.buy(means, greedy)
+        self.left[row] = max(0.0, self.left[row] - (row != greedy))
+        return row, "exploit" if row == greedy else "bought"
+
+    def buy(self, means, greedy):
+        """The arm of the least information ratio, with its chance; otherwise what is owed, once in a while; otherwise the greedy arm."""
+        uniform, lost = self.uniforms.random(), self.urgency * max(self.losses[row] for row in self.offered)
+        news = {row: self.X[row] @ self.telling @ self.X[row] for row in self.offered}
+        gaps = {row: lost + means[greedy] - means[row] for row in self.offered}
+        row, chance = least_ratio(self.offered, greedy, gaps, news) if lost > 0 else (greedy, 0.0)
+        if uniform < chance:
+            return row
+        owed = np.array([0.0 if row == greedy else max(self.left[row], min(1, 100 * self.left[row])) for row in self.offered])
+        bounds = np.cumsum([self.pace * self.visits[self.context] ** 0.75, *owed])
+        return [greedy, *self.offered][int(np.searchsorted(bounds, (uniform - chance) / (1 - chance) * bounds[-1], side="right"))]
 
     def settle_prior(self, sigma):
-        """The prior whose |theta|^2 in the dimensions that the data tell of is that of theta_hat, and in a few more as first guessed."""
+        """The prior whose |theta|^2 in the dimensions that the data tell of is that of theta_hat, and in a few more as first guessed, if that is longer."""
         theta, told = self.theta(), self.d - self.ridge * np.trace(np.linalg.inv(self.V))
         if not any(reward for _, reward in self.seen):
             return False
         if self.estimate:
             self.scale = max(self.scale, sigma**2 / 0.1)
-        worth = self.prior if theta @ theta > told * self.scale else self.prior * max(1, np.linalg.norm(self.X, axis=1).max() / self.guess)
-        ridge = sigma**2 * (worth + told) / (worth * self.scale + theta @ theta)
+        ridge = sigma**2 / max(self.scale, (self.prior * self.scale + theta @ theta) / (self.prior + told))
         moved = abs(ridge / self.ridge - 1) >= 0.1
         if moved:
             self.V += (ridge - self.ridge) * np.eye(self.d)
@@ -135,10 +138,10 @@ class ThriftyTwin(Twin):
         return math.sqrt(square / len(self.seen)) if square > 0 else 1.0
 
     def plan(self, means, sigma):
-        """What remains to be bought: the program on differences, at the level 2 log(1 + N(m) ||x - x^||^2 / 5)."""
+        """What remains to be bought: the program on differences, at the level 2 log(1 + N(m) ||x - x^||^2 / 10)."""
         inverse, visits = np.linalg.inv(self.V), self.visits + 1
         k, M = len(self.X), self.sets.contexts
-        rivals, costs, scales, self.losses = np.zeros(k, dtype=int), np.zeros(k), np.zeros(k), np.zeros(k)
+        rivals, costs, scales, self.losses, self.telling = np.zeros(k, dtype=int), np.zeros(k), np.zeros(k), np.zeros(k), np.zeros((self.d, self.d))
         for m, (first, stop) in enumerate(pairwise(self.sets.offsets)):
             best = self.best[m] = first + int(np.argmax(means[first:stop]))
             for row in range(first, stop):
@@ -147,9 +150,11 @@ class ThriftyTwin(Twin):
                 error = sigma * math.sqrt(spread)
                 rivals[row], costs[row] = best, max(gap, 0.5 * error)
                 if spread > 0 and row != best:
-                    level = math.log1p(visits[m] * spread / 5) if self.shrinking else math.log1p(self.t)
+                    level = math.log1p(visits[m] * spread / 10) if self.shrinking else math.log1p(self.t)
                     scales[row] = sigma * math.sqrt(2 * level) / costs[row]
-                    self.losses[row] = error * (norm.pdf(gap / error) - gap / error * norm.sf(gap / error))
+                    z, moved = gap / error, inverse @ difference / math.sqrt(spread)  # if Z > z in theta - moved Z, the row is better
+                    self.losses[row] = error * (norm.pdf(z) - z * norm.sf(z))
+                    self.telling += visits[m] * math.exp(2 * norm.logpdf(z) - norm.logsf(z)) * np.outer(moved, moved)
         self.gaps = costs
         widest, lost = costs.max(), np.array([losses.max() for losses in self.sets.split(self.losses)]) @ visits / self.t
         waits = self.wait * lost * self.t / visits / math.sqrt(M)

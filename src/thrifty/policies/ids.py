@@ -34,7 +34,7 @@ from thrifty.arrays import Floats, Ints
 from thrifty.compilation import kernel
 from thrifty.policies.base import EXPLORED, ROUNDS, Choice, Ledger, Moves, Policy, choose, implements, learn, start_ledger
 from thrifty.policies.evidence import LEAST, MOST, TOTAL, Evidence, add, fill, start_evidence, weigh_alternatives, weigh_evidence
-from thrifty.policies.moves import greedy_arm, optimistic_arm
+from thrifty.policies.moves import Mixture, greedy_arm, mix, optimistic_arm
 from thrifty.regression import LOGDET, Regression, observe, start_regression
 from thrifty.widths import oful
 
@@ -94,13 +94,6 @@ class State(NamedTuple):
     all_arms: bool
 
 
-class Mixture(NamedTuple):
-    """The chance of another arm than the greedy one, and the information ratio that it gives."""
-
-    chance: float
-    ratio: float
-
-
 @implements(choose, State)
 def _choose(state: State, context: int, arms: Ints) -> Choice:
     ledger, numbers = state.ledger, state.evidence.numbers
@@ -149,7 +142,7 @@ def _draw_arm(state: State, context: int, arms: Ints, greedy: int, width: float)
         row = arms[n]
         own_gap = max(means[rival] + offer.far[row], means[greedy] + offer.near[row]) - means[row]
         most = _information_bound(state, row, _optimism(state, row, optimistic, width))
-        offer.bounds[row] = math.inf if row == greedy else _mix(gap, information, own_gap, most).ratio
+        offer.bounds[row] = math.inf if row == greedy else mix(gap, information, own_gap, most).ratio
     other, best = greedy, Mixture(0.0, math.inf)
     while True:
         row = _least(offer.bounds, arms)
@@ -158,23 +151,10 @@ def _draw_arm(state: State, context: int, arms: Ints, greedy: int, width: float)
         _stretch(state, first, stop, row, width, offer.own)
         own_rival = _rival(means, offer.own, arms)
         own_gap = means[own_rival] + offer.own[own_rival] - means[row]
-        mixture = _mix(gap, information, own_gap, _information(state, row, _optimism(state, row, optimistic, width)))
+        mixture = mix(gap, information, own_gap, _information(state, row, _optimism(state, row, optimistic, width)))
         if mixture.ratio < best.ratio:
             other, best = row, mixture
         offer.bounds[row] = math.inf
-
-
-@kernel
-def _mix(gap: float, information: float, other_gap: float, other_information: float) -> Mixture:
-    """The least of ((1 - p) gap + p other gap)^2 / ((1 - p) information + p other information) over p, if the other has more information."""
-    chance = 0.0
-    if other_information > information:
-        chance = 1.0
-        if other_gap > gap:
-            chance = min(1.0, max(0.0, gap / (other_gap - gap) - 2.0 * information / (other_information - information)))
-    mixed = (1.0 - chance) * information + chance * other_information
-    regret = (1.0 - chance) * gap + chance * other_gap
-    return Mixture(chance, regret**2 / mixed if mixed > 0.0 else math.inf)
 
 
 @kernel

@@ -1,6 +1,7 @@
 """Moves that policies share: ways to pick one of the offered arms. Of equals, the first."""
 
 import math
+from typing import NamedTuple
 
 from thrifty.arrays import Floats, Ints
 from thrifty.compilation import kernel
@@ -80,3 +81,23 @@ def find_best_rows(means: Floats, offsets: Ints, best: Ints) -> None:
         for row in range(offsets[m] + 1, offsets[m + 1]):
             if means[row] > means[best[m]]:
                 best[m] = row
+
+
+class Mixture(NamedTuple):
+    """The chance of another arm than the greedy one, and the information ratio that it gives."""
+
+    chance: float
+    ratio: float
+
+
+@kernel
+def mix(gap: float, information: float, other_gap: float, other_information: float) -> Mixture:
+    """The least of ((1 - p) gap + p other gap)^2 / ((1 - p) information + p other information) over p, if the other has more information."""
+    chance = 0.0
+    if other_information > information:
+        chance = 1.0
+        if other_gap > gap:
+            chance = min(1.0, max(0.0, gap / (other_gap - gap) - 2.0 * information / (other_information - information)))
+    mixed = (1.0 - chance) * information + chance * other_information
+    regret = (1.0 - chance) * gap + chance * other_gap
+    return Mixture(chance, regret**2 / mixed if mixed > 0.0 else math.inf)

@@ -4,14 +4,17 @@ Estimate, solve the allocation program at the estimates, match it, exploit when 
 docs/thrifty.md; none of it is proved:
 
 - differences: an arm is told from the best of its context by ||x - x^||, not by ||x||: the same in the limit, less before it;
-- a level that shrinks as evidence grows, 2 log(1 + N(m) ||x - x^||^2 / 5) with N(m) the visits of the context, instead of f_n: no horizon, and the same leading
-  term, 2 log t; a mistake in a rare context costs little, and deserves less proof;
+- a level that shrinks as evidence grows, 2 log(1 + N(m) ||x - x^||^2 / 10) with N(m) the visits of the context, instead of f_n: no horizon, and the same
+  leading term, 2 log t; a mistake in a rare context costs little, and deserves less proof;
 - the residual: information that is there is base information of the program; its solution is what remains to be bought;
 - the price of waiting: a best arm costs nothing but the rounds until its context comes, and each of these costs what greedy play may be losing. In the limit
   that is nothing, as in the paper; before it, neither greedy play nor a rare context is a free source;
-- a prior that learns: theta is taken for N(0, I) until the data say that it is longer or shorter;
-- interleaving: purchases are spread over many visits of a context, so that greedy play may make them needless; those of an arm that may well be the best hurry.
-  Bought in one go they would leave the direction of the greedy arm unknown.
+- interleaving: purchases are spread over many visits of a context, so that greedy play may make them needless. Bought in one go they would leave the direction
+  of the greedy arm unknown;
+- urgency: until the plan is fulfilled, and where an arm may well be the best, greedy play is mixed with the arm that tells most of better ones for what it
+  loses: information-directed sampling (Russo and Van Roy 2014), with theta taken for Gaussian and arms compared with the greedy one in pairs. It spends what
+  may be lost, of the order of log(t)^(1/2) in all: in the limit nothing, beside the plan;
+- a prior that learns: theta is taken for N(0, I) until the data say that it is longer.
 """
 
 import math
@@ -27,7 +30,8 @@ from thrifty.allocation.differences import allocate_differences
 from thrifty.arrays import Floats, Ints
 from thrifty.compilation import Pointer, kernel
 from thrifty.policies.base import EXPLORED, ROUNDS, SOLVES, UNSOLVED, Choice, Ledger, Moves, Policy, choose, implements, learn, start_ledger
-from thrifty.policies.moves import greedy_arm
+from thrifty.policies.hopes import add_square, expected_loss, surprise, weigh_news
+from thrifty.policies.moves import greedy_arm, mix
 from thrifty.regression import LOGDET, Regression, look, observe, refresh, start_regression
 
 EXPLOIT, BOUGHT = range(2)
@@ -60,18 +64,18 @@ class Thrifty(Policy):
     floor : a gap is taken for no less than so many of its standard errors
     wait : the price of a round of waiting, as a share of what greedy play may be losing in it
     pace : over how many visits of a context its purchases are spread, relative to N(m)^(3/4) of the visits so far
-    urgency : what is spent at once in a visit, relative to what may be lost in it by not playing a better arm
-    prior : how many dimensions the prior N(0, I) is worth, against those that the data tell of
+    urgency : what greedy play loses in a visit, for the information ratio, relative to what is to be expected of the most promising arm alone
+    prior : how many dimensions the prior N(0, I) is worth, against data that tell of a longer theta
     """
 
     noise: str = "known"
     level: str = "shrinking"
-    evidence: float = 0.2
+    evidence: float = 0.1
     floor: float = 0.5
     wait: float = 0.3
     pace: float = 15.0
-    urgency: float = 3.0
-    prior: float = 0.25
+    urgency: float = 1.5
+    prior: float = 2.0
 
     name: ClassVar[str] = "thrifty"
     labels: ClassVar[tuple[str, ...]] = ("exploit", "bought")
@@ -101,7 +105,6 @@ class Thrifty(Policy):
             pace=float(self.pace),
             urgency=float(self.urgency),
             prior=float(self.prior),
-            doubt=float(self.prior) * max(1.0, math.sqrt(longest / ridge)),
         )
 
     def estimates(self, state: "State", rows: Floats) -> tuple[Floats, Floats]:
@@ -135,6 +138,9 @@ class Purchase(NamedTuple):
     best: Ints  # (M,) the best row of each context; -1 before the first solve
     losses: Floats  # (k,) what may be lost in a visit by not playing a row
     base: Floats  # (d, d) information that is there
+    telling: Floats  # (d, d) what is to be learned, by direction
+    along: Floats  # (d,) work space
+    news: Floats  # (k,) what a pull tells of better arms
     numbers: Floats  # (6,) log det V, t, and t if a best arm has changed, from which on to solve again; noise; ridge; the prior's |theta|^2 / d at first
 
 
@@ -155,7 +161,6 @@ class State(NamedTuple):
     pace: float
     urgency: float
     prior: float
-    doubt: float  # what the prior is worth against data that say less: where a pull tells more than the prior, it is cheaper to look than to believe them
 
 
 @implements(choose, State)
@@ -169,13 +174,11 @@ def _choose(state: State, context: int, arms: Ints) -> Choice:
         if _settle_prior(state):
             greedy, best = _look_around(state, context, arms)
         _plan(state, now, context, best)
-    pace, hurry, total = state.pace * (ledger.visits[context] + 1.0) ** SPREAD, _hurry(state, arms, greedy), 0.0
-    for n in range(arms.size):
-        total += _rate(state, arms[n], greedy, pace, hurry)
-    chance = total / (1.0 + total)
+    row, chance = _most_telling(state, arms, greedy)
     if not ledger.uniforms[0] < chance:
+        row = _owed(state, context, arms, greedy, (ledger.uniforms[0] - chance) / (1.0 - chance))
+    if row == greedy:
         return Choice(greedy, EXPLOIT)
-    row = _pick(state, arms, greedy, pace, hurry, total * ledger.uniforms[0] / chance)
     purchase.pulls[row] = max(0.0, purchase.pulls[row] - 1.0)
     ledger.clock[EXPLORED] += 1
     return Choice(row, BOUGHT)
@@ -203,42 +206,53 @@ def _look_around(state: State, context: int, arms: Ints) -> tuple[int, int]:
 
 
 @kernel
-def _hurry(state: State, arms: Ints, greedy: int) -> float:
-    """What is spent at once on an arm, relative to what may be lost by not playing it: arms share it, for no more is lost than by not playing one of them.
-
-    An arm that part of a pull would settle takes that part of a share: where there is little noise, all are looked at soon.
-    """
-    purchase, most, shares = state.purchase, 0.0, 0.0
+def _most_telling(state: State, arms: Ints, greedy: int) -> tuple[int, float]:
+    """The arm to mix with greedy play, and its chance: those of the least information ratio, what is lost squared over what is learned of better arms."""
+    purchase, means, lost = state.purchase, state.regression.means, 0.0
     for n in range(arms.size):
-        row = arms[n]
-        if row != greedy and purchase.pulls[row] > 0.0:
-            most = max(most, purchase.losses[row])
-            shares += purchase.losses[row] * min(1.0, purchase.pulls[row])
-    return state.urgency * most / max(most, shares) if most > 0.0 else 0.0
+        if arms[n] != greedy:
+            lost = max(lost, state.urgency * purchase.losses[arms[n]])
+    row, chance, least = greedy, 0.0, math.inf
+    if lost > 0.0:
+        told = _news(state, greedy)
+        for n in range(arms.size):
+            news = _news(state, arms[n])
+            if news > told:
+                mixture = mix(lost, told, lost + means[greedy] - means[arms[n]], news)
+                if mixture.ratio < least:
+                    row, chance, least = arms[n], mixture.chance, mixture.ratio
+    return row, chance
 
 
 @kernel
-def _rate(state: State, row: int, greedy: int, pace: float, hurry: float) -> float:
-    """Purchases of a row per greedy pull: so that what is owed is bought over pace visits, and as much is spent at once as hurry says."""
-    purchase = state.purchase
-    if row == greedy or purchase.pulls[row] <= 0.0:
-        return 0.0
-    whole = max(purchase.pulls[row], min(1.0, purchase.pulls[row] / CRUMB))
-    return whole / pace + (hurry * purchase.losses[row] / purchase.gaps[row] if purchase.losses[row] > 0.0 else 0.0)
+def _news(state: State, row: int) -> float:
+    """What a pull tells of better arms; less, if rewards of the same arm are still to come."""
+    regression = state.regression
+    waiting = max(0, state.ledger.chosen[row] - regression.pulls[row])
+    return state.purchase.news[row] / (1.0 + waiting * regression.norms[row]) ** 2
 
 
 @kernel
-def _pick(state: State, arms: Ints, greedy: int, pace: float, hurry: float, point: float) -> int:
-    """The arm at a point of the cumulated rates."""
-    row = greedy
+def _owed(state: State, context: int, arms: Ints, greedy: int, uniform: float) -> int:
+    """The arm to play so that what is owed is bought over pace visits: greedy, most of the time."""
+    pace = state.pace * (state.ledger.visits[context] + 1.0) ** SPREAD
+    total = pace
     for n in range(arms.size):
-        rate = _rate(state, arms[n], greedy, pace, hurry)
-        if rate > 0.0:
-            row = arms[n]
-            point -= rate
+        total += _whole(state, arms[n], greedy)
+    point = uniform * total - pace
+    if point >= 0.0:
+        for n in range(arms.size):
+            point -= _whole(state, arms[n], greedy)
             if point < 0.0:
-                break
-    return row
+                return arms[n]
+    return greedy
+
+
+@kernel
+def _whole(state: State, row: int, greedy: int) -> float:
+    """Pulls that are owed of a row."""
+    pulls = state.purchase.pulls[row]
+    return 0.0 if row == greedy or pulls <= 0.0 else max(pulls, min(1.0, pulls / CRUMB))
 
 
 @kernel
@@ -246,6 +260,7 @@ def _plan(state: State, now: float, context: int, best: int) -> None:
     """Solve for what remains to be bought, as seen in round now, when best is the best row of context."""
     ledger, regression, purchase = state.ledger, state.regression, state.purchase
     _gather(regression, purchase.base)
+    purchase.telling[:] = 0.0
     widest, lost = 0.0, 0.0  # lost: what greedy play may be losing in a round
     for m in range(ledger.visits.size):
         purchase.best[m] = best if m == context else _best_row(regression, ledger.offsets[m], ledger.offsets[m + 1])
@@ -254,6 +269,7 @@ def _plan(state: State, now: float, context: int, best: int) -> None:
             widest = max(widest, _appraise(state, row, purchase.best[m], ledger.visits[m] + 1.0, now))
             most = max(most, purchase.losses[row])
         lost += most * (ledger.visits[m] + 1.0) / now
+    weigh_news(regression.rows, purchase.telling, purchase.news)
     if widest > 0.0:
         _price(state, widest, state.wait * lost * now / math.sqrt(ledger.visits.size))
         _solve(state)
@@ -269,13 +285,13 @@ def _plan(state: State, now: float, context: int, best: int) -> None:
 def _appraise(state: State, row: int, best: int, visits: float, now: float) -> float:
     """How precisely a row must be told from the best of its context, which comes the visits-th time, and what not playing it may lose; returns its gap."""
     rows, inverse, theta, purchase = state.regression.rows, state.regression.inverse, state.regression.theta, state.purchase
-    gap, spread = 0.0, 0.0  # <x^ - x, theta_hat> and ||x^ - x||^2 in V^-1
+    gap, spread, along = 0.0, 0.0, purchase.along  # <x^ - x, theta_hat>, ||x^ - x||^2 in V^-1, and V^-1 (x^ - x)
     for i in range(theta.size):
-        difference, along = rows[best, i] - rows[row, i], 0.0
+        difference, along[i] = rows[best, i] - rows[row, i], 0.0
         for j in range(theta.size):
-            along += inverse[i, j] * (rows[best, j] - rows[row, j])
+            along[i] += inverse[i, j] * (rows[best, j] - rows[row, j])
         gap += theta[i] * difference
-        spread += along * difference
+        spread += along[i] * difference
     gap, spread = max(gap, 0.0), max(spread, 0.0)
     error = purchase.numbers[NOISE] * math.sqrt(spread)
     seen = max(gap, state.floor * error)
@@ -283,17 +299,10 @@ def _appraise(state: State, row: int, best: int, visits: float, now: float) -> f
     purchase.rivals[row] = best
     purchase.gaps[row] = seen
     purchase.scales[row] = purchase.numbers[NOISE] * math.sqrt(level) / seen if seen > 0.0 and row != best else 0.0
-    purchase.losses[row] = _expected_loss(gap, error)
+    purchase.losses[row] = expected_loss(gap, error)
+    if error > 0.0:
+        add_square(purchase.telling, visits * surprise(gap / error) / spread, along)
     return seen
-
-
-@kernel
-def _expected_loss(gap: float, error: float) -> float:
-    """The mean of the positive part of N(-gap, error^2): what is lost if an arm that looks worse by gap is the better one."""
-    if error <= 0.0:
-        return 0.0
-    z = gap / error
-    return error * (math.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi) - 0.5 * z * math.erfc(z / math.sqrt(2.0)))
 
 
 @kernel
@@ -344,7 +353,8 @@ def _settle_prior(state: State) -> bool:
     """Let the prior N(0, scale I) of theta, with scale = noise^2 / ridge, follow what the data say of the length of theta; whether it has moved.
 
     The data tell of d - ridge tr V^-1 dimensions, and there |theta_hat|^2 is to be expected to be scale times as many: the fixed point is that of MacKay's
-    evidence procedure, in which the first guess counts like so many dimensions more.
+    evidence procedure, in which the first guess counts like so many dimensions more. A theta that looks shorter is no reason to look less: it may not have been
+    looked at where it is long.
     """
     regression, numbers = state.regression, state.purchase.numbers
     length, told = 0.0, float(regression.theta.size)
@@ -355,8 +365,7 @@ def _settle_prior(state: State) -> bool:
         return False
     if not state.known:  # an estimate of the noise that shrinks is no reason to expect less of directions that have not been tried
         numbers[SCALE] = max(numbers[SCALE], numbers[NOISE] ** 2 / UNKNOWN_RIDGE)
-    worth = state.prior if length > told * numbers[SCALE] else state.doubt
-    scale = (worth * numbers[SCALE] + length) / (worth + max(told, 0.0))
+    scale = max(numbers[SCALE], (state.prior * numbers[SCALE] + length) / (state.prior + max(told, 0.0)))
     ridge = max(numbers[NOISE] ** 2 / scale, state.least_ridge)
     if abs(ridge - numbers[RIDGE]) < GROWTH * numbers[RIDGE]:
         return False
@@ -407,6 +416,9 @@ def _start_purchase(sets: ActionSets, noise: float, ridge: float, *, scale: floa
         best=np.full(sets.contexts, -1),
         losses=np.zeros(k),
         base=np.zeros((d, d)),
+        telling=np.zeros((d, d)),
+        along=np.zeros(d),
+        news=np.zeros(k),
         numbers=np.array([np.nan, np.nan, np.nan, noise, ridge, scale]),
     )
 
