@@ -13,7 +13,7 @@ from thrifty.wording import count, plain, power, with_error
 TITLES = {"unseen": "Instances never used for tuning", "tuned": "Instances used for tuning"}
 ABOUT = {
     "unseen": "Drawn by seeds that were chosen once, after the policy thrifty was finished, in the same way as the drawn ones among those used for tuning.",
-    "tuned": "The paper's, the literature's, and a first draw: these were looked at while the policy thrifty was made, so that its numbers here flatter it.",
+    "tuned": "The paper's, the literature's, and earlier draws: these were looked at while the policy thrifty was made, so that its numbers here flatter it.",
 }
 LEAD = (
     "Every policy on a wide suite of instances: one to ten contexts, some of them rare, two to two hundred arms in 2 to 20 dimensions, |theta| from 0.2 to 3,"
