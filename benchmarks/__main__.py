@@ -8,7 +8,7 @@ from platform import machine, python_version
 
 from rich.console import Console
 
-NAMES = ["against_cvxpy", "rounds", "peers", "oam_knobs", "warm_start", "growth", "startup", "studies", "thrifty_parts", "slopes"]
+NAMES = ["against_cvxpy", "rounds", "peers", "oam_knobs", "warm_start", "growth", "startup", "studies", "thrifty_parts", "stuck", "slopes"]
 RESULTS = Path(__file__).parent / "RESULTS.md"
 README = Path(__file__).parent.parent / "README.md"
 
