@@ -208,17 +208,17 @@ def _look_around(state: State, context: int, arms: Ints) -> tuple[int, int]:
 @kernel
 def _most_telling(state: State, arms: Ints, greedy: int) -> tuple[int, float]:
     """The arm to mix with greedy play, and its chance: those of the least information ratio, what is lost squared over what is learned of better arms."""
-    purchase, means, lost = state.purchase, state.regression.means, 0.0
+    losses, means, lost = state.purchase.losses, state.regression.means, 0.0
     for n in range(arms.size):
         if arms[n] != greedy:
-            lost = max(lost, state.urgency * purchase.losses[arms[n]])
-    row, chance, least = greedy, 0.0, math.inf
+            lost = max(lost, losses[arms[n]])
+    lost, row, chance, least = state.urgency * lost, greedy, 0.0, math.inf
     if lost > 0.0:
         told = _news(state, greedy)
         for n in range(arms.size):
-            news = _news(state, arms[n])
-            if news > told:
-                mixture = mix(lost, told, lost + means[greedy] - means[arms[n]], news)
+            news, gap = _news(state, arms[n]), means[greedy] - means[arms[n]]
+            if news > told and lost * (news - told) > 2.0 * told * gap:  # otherwise greedy play alone is better
+                mixture = mix(lost, told, lost + gap, news)
                 if mixture.ratio < least:
                     row, chance, least = arms[n], mixture.chance, mixture.ratio
     return row, chance
@@ -227,24 +227,25 @@ def _most_telling(state: State, arms: Ints, greedy: int) -> tuple[int, float]:
 @kernel
 def _news(state: State, row: int) -> float:
     """What a pull tells of better arms; less, if rewards of the same arm are still to come."""
-    regression = state.regression
-    waiting = max(0, state.ledger.chosen[row] - regression.pulls[row])
-    return state.purchase.news[row] / (1.0 + waiting * regression.norms[row]) ** 2
+    regression, news = state.regression, state.purchase.news[row]
+    waiting = state.ledger.chosen[row] - regression.pulls[row]
+    return news / (1.0 + waiting * regression.norms[row]) ** 2 if waiting > 0 else news
 
 
 @kernel
 def _owed(state: State, context: int, arms: Ints, greedy: int, uniform: float) -> int:
     """The arm to play so that what is owed is bought over pace visits: greedy, most of the time."""
-    pace = state.pace * (state.ledger.visits[context] + 1.0) ** SPREAD
-    total = pace
+    total = 0.0
     for n in range(arms.size):
         total += _whole(state, arms[n], greedy)
-    point = uniform * total - pace
-    if point >= 0.0:
-        for n in range(arms.size):
-            point -= _whole(state, arms[n], greedy)
-            if point < 0.0:
-                return arms[n]
+    if total > 0.0:
+        pace = state.pace * (state.ledger.visits[context] + 1.0) ** SPREAD
+        point = uniform * (pace + total) - pace
+        if point >= 0.0:
+            for n in range(arms.size):
+                point -= _whole(state, arms[n], greedy)
+                if point < 0.0:
+                    return arms[n]
     return greedy
 
 

@@ -12,7 +12,7 @@ from thrifty.wording import count, plain, power, with_error
 
 TITLES = {"unseen": "Instances never used for tuning", "tuned": "Instances used for tuning"}
 ABOUT = {
-    "unseen": "Drawn by seeds that were chosen once, after the policy thrifty was finished, in the same way as the drawn ones among those used for tuning.",
+    "unseen": "Drawn once the policy thrifty was finished, by seeds that nobody chose. The draws of versions before are now among those used for tuning.",
     "tuned": "The paper's, the literature's, and earlier draws: these were looked at while the policy thrifty was made, so that its numbers here flatter it.",
 }
 LEAD = (
