@@ -32,7 +32,7 @@ def measure() -> str:
         study = th.run(GROUPS["tuned"], [*VARIANTS, "lints"], horizon=horizon, replications=replications, seed=1)
         found = {standing.policy: standing for standing in standings(study.results)}
         for variant, meaning in VARIANTS.items():
-            one = found[variant]
+            one = found[th.policy(variant).spec]
             numbers = f"**{with_error(one.ratio, one.error, 2)}** | {one.tail:.2f} | {one.worst:.1f} | {one.stuck} of {one.runs:,}"
             lines.append(f"| `{variant}` | {meaning} | {power(horizon)} | {numbers} |")
     lines += ["", f"The {len(GROUPS['tuned'])} tuning instances of the arena; {' and '.join(str(replications) for _, replications in SIZES)} replications."]
