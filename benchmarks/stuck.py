@@ -3,7 +3,7 @@
 import thrifty as th
 from thrifty.arena import GROUPS, LEADERS
 from thrifty.standings import standings
-from thrifty.wording import with_error
+from thrifty.wording import power, with_error
 
 TITLE = "Runs that end stuck"
 HORIZON, REPLICATIONS = 10**5, 20
@@ -17,5 +17,5 @@ def measure() -> str:
         for one in standings(study.results):
             numbers = f"{one.stuck} of {one.runs:,} | {with_error(one.ratio, one.error, 2)} | {one.tail:.2f} | {one.worst:.1f}"
             lines.append(f"| `{one.policy}` | {group} | {numbers} |")
-    lines += ["", f"n = 1e5, {REPLICATIONS} replications of {sum(map(len, GROUPS.values()))} instances."]
+    lines += ["", f"n = {power(HORIZON)}, {REPLICATIONS} replications of {sum(map(len, GROUPS.values()))} instances."]
     return "\n".join(lines)

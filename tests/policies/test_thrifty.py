@@ -98,7 +98,7 @@ def test_arms_that_are_not_on_offer_cost_no_solves():
     assert 0 < learner.state.ledger.clock[SOLVES] - solves <= learned + 2 < 60
 
 
-@pytest.mark.parametrize("name", ["end-of-optimism:eps=0.05,a=2", "scenario-two"])
+@pytest.mark.parametrize("name", ["end-of-optimism:eps=0.05,a=2", "fixed-u0.02", "scenario-two", "solid-toy"])
 def test_less_regret_than_thompson_sampling_and_the_papers_algorithm(name):
     """The two open ends of the paper: the heuristic that beats its algorithm, and the rare context."""
     study = th.run(name, ["thrifty", "lints", "oam"], horizon=30_000, replications=100, progress=False)

@@ -14,7 +14,7 @@ CONTEXTS = [th.instance("fixed-u0.1"), th.instance("scenario-one"), th.instance(
 SINGLE = [th.instance("fixed-u0.1"), th.instance("fixed-u0.02"), th.instance("end-of-optimism"), RANDOM]
 PAIRS = [
     (th.Thrifty(), twins_of_evidence.ThriftyTwin()),
-    (th.Thrifty(noise="estimate", pace=2, urgency=1, wait=1, level="log", prior=2), twins_of_evidence.ThriftyTwin(True, 2, 1, 1, False, 2)),
+    (th.Thrifty(noise="estimate", pace=2, urgency=1, wait=1, level="log", prior=0.5), twins_of_evidence.ThriftyTwin(True, 2, 1, 1, False, 0.5)),
     (th.Greedy(), twins.GreedyTwin()),
     (th.EGreedy(), twins.EGreedyTwin()),
     (th.LinUCB(), twins.LinUCBTwin()),

@@ -87,8 +87,7 @@ class Thrifty(Policy):
         self._at_least(0, "wait", "urgency")
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
-        known, longest = self.noise == "known", float((sets.rows**2).sum(axis=1).max())
-        least = FAINTEST * longest
+        known, least = self.noise == "known", FAINTEST * float((sets.rows**2).sum(axis=1).max())
         ridge = max(noise**2 if known else UNKNOWN_RIDGE, least)  # as if theta were N(0, I), or N(0, noise^2 / UNKNOWN_RIDGE I)
         return State(
             start_ledger(sets, uniforms=1),
@@ -131,8 +130,7 @@ class Purchase(NamedTuple):
     solve: Any  # allocate_differences, behind a pointer
     pulls: Floats  # (k,) that remain
     prices: Floats  # (k,) of the constraints, for the next solve to start from
-    gaps: Floats  # (k,) to the best row of the context, or what they may well be
-    costs: Floats  # (k,) of a pull: the gap, and the wait for the context
+    costs: Floats  # (k,) of a pull: the gap, or what it may well be, and the wait for the context
     rivals: Ints  # (k,) the best row of a row's context
     scales: Floats  # (k,) how precisely the difference to the rival must be known: 1 over the standard error to reach
     best: Ints  # (M,) the best row of each context; -1 before the first solve
@@ -298,7 +296,7 @@ def _appraise(state: State, row: int, best: int, visits: float, now: float) -> f
     seen = max(gap, state.floor * error)
     level = 2.0 * (math.log1p(state.evidence * visits * spread) if state.shrinking else math.log1p(now))
     purchase.rivals[row] = best
-    purchase.gaps[row] = seen
+    purchase.costs[row] = seen
     purchase.scales[row] = purchase.numbers[NOISE] * math.sqrt(level) / seen if seen > 0.0 and row != best else 0.0
     purchase.losses[row] = expected_loss(gap, error)
     if error > 0.0:
@@ -313,7 +311,7 @@ def _price(state: State, widest: float, wait: float) -> None:
     for m in range(ledger.visits.size):
         own = wait / (ledger.visits[m] + 1.0)
         for row in range(ledger.offsets[m], ledger.offsets[m + 1]):
-            purchase.costs[row] = max(purchase.gaps[row] + own, CHEAPEST * widest)
+            purchase.costs[row] = max(purchase.costs[row] + own, CHEAPEST * widest)
         purchase.costs[purchase.best[m]] = max(own, FREE * widest)
 
 
@@ -380,15 +378,12 @@ def _settle_prior(state: State) -> bool:
 @kernel
 def _gather(regression: Regression, base: Floats) -> None:
     """Write V into base (d, d), from the exact counts."""
-    rows = regression.rows
     for i in range(base.shape[0]):
         for j in range(base.shape[0]):
             base[i, j] = regression.base[i, j]
     for row in range(regression.pulls.size):
         if regression.pulls[row] > 0:
-            for i in range(base.shape[0]):
-                for j in range(base.shape[0]):
-                    base[i, j] += float(regression.pulls[row]) * rows[row, i] * rows[row, j]
+            add_square(base, float(regression.pulls[row]), regression.rows[row])
 
 
 @kernel
@@ -410,7 +405,6 @@ def _start_purchase(sets: ActionSets, noise: float, ridge: float, *, scale: floa
         solve=_solver(),
         pulls=np.zeros(k),
         prices=np.zeros(k),
-        gaps=np.zeros(k),
         costs=np.zeros(k),
         rivals=np.zeros(k, dtype=np.int64),
         scales=np.zeros(k),
