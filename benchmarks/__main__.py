@@ -1,4 +1,6 @@
-"""Run the benchmarks, print their tables and write them into RESULTS.md: `python -m benchmarks [NAME...]`; with names, only those sections."""
+"""Run the benchmarks, print their tables and write them into RESULTS.md: `python -m benchmarks
+[NAME...]`; with names, only those sections.
+"""
 
 import sys
 from importlib import import_module
@@ -8,7 +10,19 @@ from platform import machine, python_version
 
 from rich.console import Console
 
-NAMES = ["against_cvxpy", "rounds", "peers", "oam_knobs", "warm_start", "growth", "startup", "studies", "thrifty_parts", "stuck", "slopes"]
+NAMES = [
+    "against_cvxpy",
+    "rounds",
+    "peers",
+    "oam_knobs",
+    "warm_start",
+    "growth",
+    "startup",
+    "studies",
+    "thrifty_parts",
+    "stuck",
+    "slopes",
+]
 RESULTS = Path(__file__).parent / "RESULTS.md"
 README = Path(__file__).parent.parent / "README.md"
 
@@ -17,10 +31,17 @@ def main() -> None:
     chosen = sys.argv[1:] or NAMES
     if unknown := [name for name in chosen if name not in NAMES]:
         sys.exit(f"benchmarks: unknown benchmark {unknown[0]!r}; known: {', '.join(NAMES)}")
-    libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "numba", "cvxpy", "clarabel"))
-    head = f"# Results\n\nWritten by `make bench`. Python {python_version()}, {libraries}, {machine()}; two cores of a shared machine: trust ratios, not times."
+    libraries = ", ".join(
+        f"{name} {version(name)}" for name in ("numpy", "numba", "cvxpy", "clarabel")
+    )
+    head = (
+        f"# Results\n\nWritten by `make bench`. Python {python_version()}, {libraries}, "
+        f"{machine()}; two cores of a shared machine: trust ratios, not times."
+    )
     modules = [import_module(f"benchmarks.{name}") for name in NAMES]
-    kept = {section.partition("\n")[0]: section for section in RESULTS.read_text().split("\n\n## ")[1:]}
+    kept = {
+        section.partition("\n")[0]: section for section in RESULTS.read_text().split("\n\n## ")[1:]
+    }
     for name in chosen:
         module = modules[NAMES.index(name)]
         with Console(stderr=True).status(module.TITLE):
@@ -33,10 +54,16 @@ def main() -> None:
 
 
 def _quote_in_readme(section: str) -> None:
-    """Put the first table of a section into the README, in place of the one that starts with the same words."""
+    """Put the first table of a section into the README, in place of the one that starts with the
+    same words.
+    """
     table = section.split("\n\n")[1]
     paragraphs = README.read_text().split("\n\n")
-    README.write_text("\n\n".join(table if paragraph.startswith(table[:20]) else paragraph for paragraph in paragraphs))
+    README.write_text(
+        "\n\n".join(
+            table if paragraph.startswith(table[:20]) else paragraph for paragraph in paragraphs
+        )
+    )
 
 
 main()

@@ -1,4 +1,6 @@
-"""thrifty.allocate against what people write today: CVXPY with Clarabel, on the reduced program and with a cap for infinity."""
+"""thrifty.allocate against what people write today: CVXPY with Clarabel, on the reduced program and
+with a cap for infinity.
+"""
 
 import time
 import warnings
@@ -18,9 +20,12 @@ CAPS = [1e3, 1e4, 1e6]  # pulls that stand for infinity in the naive formulation
 
 
 def measure() -> str:
-    """Medians over random instances of each size; every ratio is of two times taken one after the other."""
+    """Medians over random instances of each size; every ratio is of two times taken one after the
+    other.
+    """
     lines = [
-        "| d, K, M | CVXPY, ms | of which Clarabel, ms | thrifty, µs | ratio | ratio to Clarabel alone | values differ by | certified gap |",
+        "| d, K, M | CVXPY, ms | of which Clarabel, ms | thrifty, µs | ratio | ratio "
+        "to Clarabel alone | values differ by | certified gap |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for size in SIZES:
@@ -29,16 +34,20 @@ def measure() -> str:
         ratio, alone = median(rows[:, 0] / rows[:, 2]), median(rows[:, 1] / rows[:, 2])
         differ, gap = rows[:, 3:].max(axis=0)
         lines.append(
-            f"| {_name(size)} | {total * 1e3:.0f} | {solver * 1e3:.1f} | {ours * 1e6:.0f} | **{ratio:.0f}** | {alone:.0f} | {differ:.0e} | {gap:.0e} |"
+            f"| {_name(size)} | {total * 1e3:.0f} | {solver * 1e3:.1f} | "
+            f"{ours * 1e6:.0f} | **{ratio:.0f}** | {alone:.0f} | {differ:.0e} | {gap:.0e} |"
         )
     lines += [
         "",
-        f"{len(SEEDS)} instances each, to a certified 1e-6; times and ratios are medians. CVXPY solves the reduced program (`matrix_frac` constraints); its",
+        f"{len(SEEDS)} instances each, to a certified 1e-6; times and ratios are "
+        "medians. CVXPY solves the reduced program (`matrix_frac` constraints); its",
         "time includes compilation, which a changed instance needs again.",
         "",
-        "The naive formulation by the same solver: no reduction, every arm a variable, and a cap on pulls instead of infinity.",
+        "The naive formulation by the same solver: no reduction, every arm a variable, "
+        "and a cap on pulls instead of infinity.",
         "",
-        "| d, K, M | cap | reported optimal | inaccurate | infeasible or error | value off by, at worst | largest constraint (should be 1) |",
+        "| d, K, M | cap | reported optimal | inaccurate | infeasible or error | value "
+        "off by, at worst | largest constraint (should be 1) |",
         "|---|---|---|---|---|---|---|",
     ]
     return "\n".join([*lines, *(_naive(size, cap) for size in SIZES[:2] for cap in CAPS)])
@@ -54,7 +63,13 @@ def _compare(arms: Arms) -> tuple[float, ...]:
     problem.solve(solver=cp.CLARABEL)
     total = time.perf_counter() - start
     ours, found = _best_time(lambda: th.allocate(*arms))
-    return total, problem.solver_stats.solve_time, ours, abs(problem.value / found.value - 1), found.gap
+    return (
+        total,
+        problem.solver_stats.solve_time,
+        ours,
+        abs(problem.value / found.value - 1),
+        found.gap,
+    )
 
 
 def _reduced(arms: Arms) -> Arms:
@@ -62,15 +77,22 @@ def _reduced(arms: Arms) -> Arms:
     optimal = arms.features[arms.best]
     _, _, right = np.linalg.svd(optimal)
     others = ~arms.best
-    return Arms(arms.features[others] @ right[len(optimal) :].T, arms.gaps[others], arms.best[others])
+    return Arms(
+        arms.features[others] @ right[len(optimal) :].T, arms.gaps[others], arms.best[others]
+    )
 
 
-def _model(features: np.ndarray, gaps: np.ndarray, best: np.ndarray, cap: float = np.inf) -> tuple[cp.Problem, cp.Variable]:
+def _model(
+    features: np.ndarray, gaps: np.ndarray, best: np.ndarray, cap: float = np.inf
+) -> tuple[cp.Problem, cp.Variable]:
     pulls = cp.Variable(len(gaps), nonneg=True)
     information = features.T @ cp.diag(pulls) @ features
     scaled = np.sqrt(2) * features[~best] / gaps[~best, None]
     limits = [pulls <= cap] if np.isfinite(cap) else []
-    return cp.Problem(cp.Minimize(gaps @ pulls), limits + [cp.matrix_frac(row, information) <= 1 for row in scaled]), pulls
+    return cp.Problem(
+        cp.Minimize(gaps @ pulls),
+        limits + [cp.matrix_frac(row, information) <= 1 for row in scaled],
+    ), pulls
 
 
 def _naive(size: tuple[int, int, int], cap: float) -> str:
@@ -94,8 +116,18 @@ def _naive(size: tuple[int, int, int], cap: float) -> str:
         off = max(off, abs(problem.value / th.allocate(*arms).value - 1))
         features, gaps = arms.features[~arms.best], arms.gaps[~arms.best]
         information = arms.features.T @ np.diag(np.maximum(pulls.value, 0)) @ arms.features
-        largest = max(largest, (2 * np.einsum("ij,ji->i", features, np.linalg.solve(information, features.T)) / gaps**2).max())
-    return f"| {_name(size)} | {cap:.0e} | {optimal} | {inaccurate} | {failed} | {off:.2%} | {largest:.4f} |"
+        largest = max(
+            largest,
+            (
+                2
+                * np.einsum("ij,ji->i", features, np.linalg.solve(information, features.T))
+                / gaps**2
+            ).max(),
+        )
+    return (
+        f"| {_name(size)} | {cap:.0e} | {optimal} | {inaccurate} | {failed} | {off:.2%} | "
+        f"{largest:.4f} |"
+    )
 
 
 def _best_time(call: Callable[[], th.Allocation], repeats: int = 50) -> tuple[float, th.Allocation]:

@@ -16,7 +16,8 @@ ARMS = 100
 def measure() -> str:
     """One cold solve each, to a certified 1e-6; contexts of 100 arms with a common optimal arm."""
     lines = [
-        "| arms | d | seconds | one NumPy pass, ms | passes | certified gap | iterations | working sets | arms with pulls | peak memory, GiB |",
+        "| arms | d | seconds | one NumPy pass, ms | passes | certified gap | "
+        "iterations | working sets | arms with pulls | peak memory, GiB |",
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for contexts, d in SIZES:
@@ -29,12 +30,14 @@ def measure() -> str:
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
         busy = np.count_nonzero(found.pulls[~arms.best])
         lines.append(
-            f"| {contexts * ARMS:,} | {d} | {seconds:.3g} | {one_pass * 1e3:.2g} | **{seconds / one_pass:.0f}** | {found.gap:.0e} "
+            f"| {contexts * ARMS:,} | {d} | {seconds:.3g} | {one_pass * 1e3:.2g} | "
+            f"**{seconds / one_pass:.0f}** | {found.gap:.0e} "
             f"| {found.iterations} | {found.rounds} | {busy} | {peak:.2f} |"
         )
     return (
         "\n".join(lines)
-        + "\n\nA pass is `((X @ A) * X).sum(1)`, the fastest of thirty before and after the solve. Peak memory is that of the whole benchmark process so far."
+        + "\n\nA pass is `((X @ A) * X).sum(1)`, the fastest of thirty before and after "
+        "the solve. Peak memory is that of the whole benchmark process so far."
     )
 
 

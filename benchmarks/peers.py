@@ -1,8 +1,10 @@
-"""LinUCB in released libraries, on a problem of three arms and two features, one decision and one reward at a time.
+"""LinUCB in released libraries, on a problem of three arms and two features, one decision and one
+reward at a time.
 
-They are optional: `pip install 'thrifty[bench]'`. MABWiser keeps one regression an arm over context features, so its context has two features; coba and Vowpal
-Wabbit describe the arms themselves, as we do. Vowpal Wabbit has no LinUCB of this kind: its epsilon-greedy over action-dependent features stands for what its
-users would run.
+They are optional: `pip install 'thrifty[bench]'`. MABWiser keeps one regression an arm over context
+features, so its context has two features; coba and Vowpal Wabbit describe the arms themselves, as
+we do. Vowpal Wabbit has no LinUCB of this kind: its epsilon-greedy over action-dependent features
+stands for what its users would run.
 """
 
 import time
@@ -23,9 +25,17 @@ def measure() -> str:
     """One row a library that is installed."""
     instance = th.instance("fixed-u0.1")
     compiled(instance, th.LinUCB(), 10)
-    lines = ["| library | µs a round | thrifty's simulator, µs | ratio | thrifty's learner, µs | ratio |", "|---|---|---|---|---|---|"]
+    lines = [
+        "| library | µs a round | thrifty's simulator, µs | ratio | thrifty's learner, "
+        "µs | ratio |",
+        "|---|---|---|---|---|---|",
+    ]
     missing = []
-    for name, play in (("MABWiser", _mabwiser), ("coba", _coba), ("Vowpal Wabbit (cb_explore_adf)", _vowpal)):
+    for name, play in (
+        ("MABWiser", _mabwiser),
+        ("coba", _coba),
+        ("Vowpal Wabbit (cb_explore_adf)", _vowpal),
+    ):
         try:
             step = play(instance)
         except ImportError:
@@ -33,10 +43,19 @@ def measure() -> str:
             continue
         rows = []
         for _ in range(REPEATS):
-            theirs, ours, online = _seconds(step), compiled(instance, th.LinUCB(), 10**6) / 10**6, _seconds(_learner(instance))
+            theirs, ours, online = (
+                _seconds(step),
+                compiled(instance, th.LinUCB(), 10**6) / 10**6,
+                _seconds(_learner(instance)),
+            )
             rows.append((theirs, ours, theirs / ours, online, theirs / online))
-        theirs, ours, ratio, online, online_ratio = (median(column) for column in zip(*rows, strict=True))
-        lines.append(f"| {name} | {theirs * 1e6:.0f} | {ours * 1e6:.3f} | **{ratio:.0f}** | {online * 1e6:.1f} | {online_ratio:.0f} |")
+        theirs, ours, ratio, online, online_ratio = (
+            median(column) for column in zip(*rows, strict=True)
+        )
+        lines.append(
+            f"| {name} | {theirs * 1e6:.0f} | {ours * 1e6:.3f} | **{ratio:.0f}** | "
+            f"{online * 1e6:.1f} | {online_ratio:.0f} |"
+        )
     if missing:
         lines += ["", f"Not installed: {', '.join(missing)}."]
     return "\n".join(lines)
@@ -102,7 +121,10 @@ def _vowpal(instance: th.Instance) -> Callable[[float], None]:
     def step(z: float) -> None:
         law = workspace.predict(described)
         arm = int(np.searchsorted(np.cumsum(law), next(uniform) * sum(law)))
-        labelled = [f"{i}:{-(means[i] + z)}:{law[i]} {line}" if i == arm else line for i, line in enumerate(described)]
+        labelled = [
+            f"{i}:{-(means[i] + z)}:{law[i]} {line}" if i == arm else line
+            for i, line in enumerate(described)
+        ]
         workspace.learn(labelled)
 
     return step

@@ -24,7 +24,9 @@ def random_arms(d: int, arms: int, contexts: int, seed: int) -> Arms:
 
 
 def common_optimum(contexts: int, arms: int, d: int, seed: int = 0) -> Arms:
-    """Random directions and one optimal arm that all contexts share, so that d - 1 directions remain to be explored."""
+    """Random directions and one optimal arm that all contexts share, so that d - 1 directions
+    remain to be explored.
+    """
     rng = np.random.default_rng(seed)
     rows = rng.normal(size=(contexts, arms, d))
     rows /= np.linalg.norm(rows, axis=2, keepdims=True)

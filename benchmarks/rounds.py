@@ -1,4 +1,6 @@
-"""Rounds per second: LinUCB against a NumPy loop as people write it, OAM and thrifty against LinUCB, one decision at a time, two threads; in one process."""
+"""Rounds per second: LinUCB against a NumPy loop as people write it, OAM and thrifty against
+LinUCB, one decision at a time, two threads; in one process.
+"""
 
 import math
 import time
@@ -47,7 +49,11 @@ class NumPyLinUCB:
 
 def numpy_loop(instance: th.Instance, rounds: int) -> float:
     """Seconds that the loop takes for so many rounds."""
-    policy, rng, means = NumPyLinUCB(np.array(instance.sets.rows), rounds), np.random.default_rng(0), instance.means
+    policy, rng, means = (
+        NumPyLinUCB(np.array(instance.sets.rows), rounds),
+        np.random.default_rng(0),
+        instance.means,
+    )
     start = time.perf_counter()
     for _ in range(rounds):
         arm = policy.choose()
@@ -68,30 +74,55 @@ def measure() -> str:
 
 
 def _against_numpy() -> str:
-    lines = ["| LinUCB at K, d | NumPy loop, µs a round | thrifty, µs a round | M rounds/s | ratio |", "|---|---|---|---|---|"]
+    lines = [
+        "| LinUCB at K, d | NumPy loop, µs a round | thrifty, µs a round | M rounds/s | ratio |",
+        "|---|---|---|---|---|",
+    ]
     for arms, d in SIZES:
         instance, rounds = random_instance(arms, d), 20_000
         compiled(instance, th.LinUCB(), 10)
         many = max(rounds, int(2e6 / (arms * d)))
-        pairs = [(numpy_loop(instance, rounds) / rounds, compiled(instance, th.LinUCB(), many) / many) for _ in range(REPEATS)]
-        slow, fast, ratio = (median(column) for column in zip(*((a, b, a / b) for a, b in pairs), strict=True))
-        lines.append(f"| {arms}, {d} | {slow * 1e6:.1f} | {fast * 1e6:.3f} | {1e-6 / fast:.2f} | **{ratio:.0f}** |")
+        pairs = [
+            (numpy_loop(instance, rounds) / rounds, compiled(instance, th.LinUCB(), many) / many)
+            for _ in range(REPEATS)
+        ]
+        slow, fast, ratio = (
+            median(column) for column in zip(*((a, b, a / b) for a, b in pairs), strict=True)
+        )
+        lines.append(
+            f"| {arms}, {d} | {slow * 1e6:.1f} | {fast * 1e6:.3f} | {1e-6 / fast:.2f} "
+            f"| **{ratio:.0f}** |"
+        )
     return "\n".join(lines)
 
 
 def _planners() -> str:
     """Policies that solve the allocation program, solves included, against LinUCB."""
-    lines = ["| policy | on | rounds | M rounds/s | LinUCB's | share | solves |", "|---|---|---|---|---|---|---|"]
+    lines = [
+        "| policy | on | rounds | M rounds/s | LinUCB's | share | solves |",
+        "|---|---|---|---|---|---|---|",
+    ]
     for policy in (th.OAM(), th.Thrifty()):
-        cases = [(random_instance(3, 2), 10**6), *((random_instance(20, 5, seed), 10**5) for seed in range(3)), (random_instance(20, 5), 10**6)]
+        cases = [
+            (random_instance(3, 2), 10**6),
+            *((random_instance(20, 5, seed), 10**5) for seed in range(3)),
+            (random_instance(20, 5), 10**6),
+        ]
         for instance, rounds in cases:
             for warm in (policy, th.LinUCB()):
                 simulate(instance, warm, horizon=10)
-            pairs = [(compiled(instance, policy, rounds), compiled(instance, th.LinUCB(), rounds)) for _ in range(REPEATS)]
-            mine, other, share = (median(column) for column in zip(*((a, b, b / a) for a, b in pairs), strict=True))
+            pairs = [
+                (compiled(instance, policy, rounds), compiled(instance, th.LinUCB(), rounds))
+                for _ in range(REPEATS)
+            ]
+            mine, other, share = (
+                median(column) for column in zip(*((a, b, b / a) for a, b in pairs), strict=True)
+            )
             solves = simulate(instance, policy, horizon=rounds).solves
             speeds = f"{rounds / mine / 1e6:.2f} | {rounds / other / 1e6:.2f} | **{share:.2f}**"
-            lines.append(f"| {policy.name} | {instance.name} | {rounds:.0e} | {speeds} | {solves} |")
+            lines.append(
+                f"| {policy.name} | {instance.name} | {rounds:.0e} | {speeds} | {solves} |"
+            )
     return "\n".join(lines)
 
 
@@ -105,7 +136,10 @@ def _learner() -> str:
         policy.learner(instance.sets).choose(0)
         times = []
         for _ in range(REPEATS):
-            learner, plain = policy.learner(instance.sets), NumPyLinUCB(np.array(instance.sets.rows), rounds)
+            learner, plain = (
+                policy.learner(instance.sets),
+                NumPyLinUCB(np.array(instance.sets.rows), rounds),
+            )
             start = time.perf_counter()
             for z in noise:
                 decision = learner.choose("0")
@@ -114,21 +148,40 @@ def _learner() -> str:
             for z in noise[: rounds // 5]:
                 arm = plain.choose()
                 plain.learn(arm, means[arm] + z)
-            times.append(((middle - start) / rounds, (time.perf_counter() - middle) / (rounds // 5)))
-        mine, other, ratio = (median(column) for column in zip(*((a, b, b / a) for a, b in times), strict=True))
+            times.append(
+                ((middle - start) / rounds, (time.perf_counter() - middle) / (rounds // 5))
+            )
+        mine, other, ratio = (
+            median(column) for column in zip(*((a, b, b / a) for a, b in times), strict=True)
+        )
         lines.append(f"| {policy.name} | {mine * 1e6:.1f} | {other * 1e6:.1f} | **{ratio:.1f}** |")
     return "\n".join(lines)
 
 
 def _threads() -> str:
-    """100 replications with one thread and with two; the fastest of several runs, for whatever else runs on the machine takes a core away."""
-    lines = ["| 100 replications of 1e5 rounds on fixed-u0.1, fastest of 7 | one thread, s | two threads, s | ratio |", "|---|---|---|---|"]
+    """100 replications with one thread and with two; the fastest of several runs, for whatever else
+    runs on the machine takes a core away.
+    """
+    lines = [
+        "| 100 replications of 1e5 rounds on fixed-u0.1, fastest of 7 | one thread, s "
+        "| two threads, s | ratio |",
+        "|---|---|---|---|",
+    ]
     for name in ("linucb", "oam"):
         fastest = {1: math.inf, 2: math.inf}
         for _ in range(7):
             for threads in fastest:
                 start = time.perf_counter()
-                th.run("fixed-u0.1", name, horizon=1e5, replications=100, threads=threads, progress=False)
+                th.run(
+                    "fixed-u0.1",
+                    name,
+                    horizon=1e5,
+                    replications=100,
+                    threads=threads,
+                    progress=False,
+                )
                 fastest[threads] = min(fastest[threads], time.perf_counter() - start)
-        lines.append(f"| {name} | {fastest[1]:.2f} | {fastest[2]:.2f} | **{fastest[1] / fastest[2]:.2f}** |")
+        lines.append(
+            f"| {name} | {fastest[1]:.2f} | {fastest[2]:.2f} | **{fastest[1] / fastest[2]:.2f}** |"
+        )
     return "\n".join(lines)

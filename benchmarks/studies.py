@@ -1,4 +1,6 @@
-"""What the study machinery costs on top of the simulation, and what a Dask cluster on this machine costs on top of threads."""
+"""What the study machinery costs on top of the simulation, and what a Dask cluster on this machine
+costs on top of threads.
+"""
 
 import os
 import socket
@@ -27,10 +29,23 @@ def measure() -> str:
     plain, kept = _overhead()
     threads, dask = _cluster()
     rows = [
-        ("`reproduce --quick`: chunks, files and progress on two threads, against the simulations alone", plain, kept, kept / plain - 1),
-        ("chunks of 1e6 rounds: two Dask workers, against two threads", threads, dask, dask / threads - 1),
+        (
+            "`reproduce --quick`: chunks, files and progress on two threads, against "
+            "the simulations alone",
+            plain,
+            kept,
+            kept / plain - 1,
+        ),
+        (
+            "chunks of 1e6 rounds: two Dask workers, against two threads",
+            threads,
+            dask,
+            dask / threads - 1,
+        ),
     ]
-    lines = [f"| {name} | {bare:.1f} | {whole:.1f} | {extra:+.1%} |" for name, bare, whole, extra in rows]
+    lines = [
+        f"| {name} | {bare:.1f} | {whole:.1f} | {extra:+.1%} |" for name, bare, whole, extra in rows
+    ]
     head = ["| what | without, s | with, s | overhead |", "|---|---|---|---|"]
     speed = f"Dask's speed is {threads / dask:.2f} of the threads'."
     return "\n".join(
@@ -38,14 +53,20 @@ def measure() -> str:
             *head,
             *lines,
             "",
-            f"{speed} Seconds of processor time in the first row, of the wall clock in the second; the best of three runs each, one after the other.",
+            f"{speed} Seconds of processor time in the first row, of the wall clock in "
+            "the second; the best of three runs each, one after the other.",
         ]
     )
 
 
 def _overhead() -> tuple[float, float]:
-    """Processor seconds of the quick experiments: inside the simulations, and of the whole study with its files and its bar (drawn to nowhere)."""
-    asked = [ask(e.instances, e.policies, horizon=e.quick.horizons, replications=e.quick.replications) for e in EXPERIMENTS]
+    """Processor seconds of the quick experiments: inside the simulations, and of the whole study
+    with its files and its bar (drawn to nowhere).
+    """
+    asked = [
+        ask(e.instances, e.policies, horizon=e.quick.horizons, replications=e.quick.replications)
+        for e in EXPERIMENTS
+    ]
     for one in asked:
         for question in one.questions():
             question.try_out()
@@ -57,18 +78,34 @@ def _overhead() -> tuple[float, float]:
         inside.append(time.thread_time() - begun)
         return batch
 
-    with TemporaryDirectory() as folder, open(os.devnull, "w") as nowhere, redirect_stderr(nowhere), patch("thrifty.executors.answer", timed):
+    with (
+        TemporaryDirectory() as folder,
+        open(os.devnull, "w") as nowhere,
+        redirect_stderr(nowhere),
+        patch("thrifty.executors.answer", timed),
+    ):
         begun = time.process_time()
-        run_together([(one, Path(folder) / str(i)) for i, one in enumerate(asked)], threads=2, figures=False, progress=True)
+        run_together(
+            [(one, Path(folder) / str(i)) for i, one in enumerate(asked)],
+            threads=2,
+            figures=False,
+            progress=True,
+        )
         return sum(inside), time.process_time() - begun
 
 
 def _cluster() -> tuple[float, float]:
-    """Wall clock seconds of the same chunks on two threads and on two Dask workers of one thread."""
+    """Wall clock seconds of the same chunks on two threads and on two Dask workers of one
+    thread.
+    """
     from thrifty.catalog import instance
     from thrifty.policies import policy
 
-    questions = [Question(instance(name), policy(spec), FULL_SIZED) for name in ("fixed-u0.1", "scenario-one") for spec in ("oam", "linucb")]
+    questions = [
+        Question(instance(name), policy(spec), FULL_SIZED)
+        for name in ("fixed-u0.1", "scenario-one")
+        for spec in ("oam", "linucb")
+    ]
     chunks = [chunk for question in questions for chunk in question.chunks(range(40))]
     for question in questions:
         question.try_out()
@@ -78,7 +115,8 @@ def _cluster() -> tuple[float, float]:
         stack.callback(cluster.close)
         cluster.client.wait_for_workers(2, timeout=60)
         for executor in (Threads(2), cluster):
-            _seconds(executor, [Chunk(question, 0, 1) for question in questions * 4])  # compile on both workers
+            # compile on both workers
+            _seconds(executor, [Chunk(question, 0, 1) for question in questions * 4])
         pairs = [(_seconds(Threads(2), chunks), _seconds(cluster, chunks)) for _ in range(3)]
     return min(threads for threads, _ in pairs), min(dask for _, dask in pairs)
 
@@ -94,8 +132,17 @@ def _start_cluster(stack: ExitStack) -> str:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         address = f"tcp://127.0.0.1:{probe.getsockname()[1]}"
-    commands = [["scheduler", "--host", address, "--no-dashboard"], *[["worker", address, "--nthreads", "1", "--no-nanny", "--no-dashboard"]] * 2]
+    commands = [
+        ["scheduler", "--host", address, "--no-dashboard"],
+        *[["worker", address, "--nthreads", "1", "--no-nanny", "--no-dashboard"]] * 2,
+    ]
     for command in commands:
-        process = stack.enter_context(subprocess.Popen([sys.executable, "-m", "dask", *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+        process = stack.enter_context(
+            subprocess.Popen(
+                [sys.executable, "-m", "dask", *command],
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+        )
         stack.callback(process.kill)
     return address

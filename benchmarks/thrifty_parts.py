@@ -1,4 +1,6 @@
-"""What each part of the policy thrifty is worth: the arena's tuning instances, played with one part changed at a time."""
+"""What each part of the policy thrifty is worth: the arena's tuning instances, played with one part
+changed at a time.
+"""
 
 import thrifty as th
 from thrifty.arena import GROUPS
@@ -26,14 +28,33 @@ SIZES = ((10**4, 10),)
 
 
 def measure() -> str:
-    """Regret relative to heuristic LinTS, geometric mean over instances, its tail, and the worst instance."""
-    lines = ["| variant | what is changed | n | relative regret | 95th percentile | worst | stuck runs |", "|---|---|---|---:|---:|---:|---:|"]
+    """Regret relative to heuristic LinTS, geometric mean over instances, its tail, and the worst
+    instance.
+    """
+    lines = [
+        "| variant | what is changed | n | relative regret | 95th percentile | worst | "
+        "stuck runs |",
+        "|---|---|---|---:|---:|---:|---:|",
+    ]
     for horizon, replications in SIZES:
-        study = th.run(GROUPS["tuned"], [*VARIANTS, "lints"], horizon=horizon, replications=replications, seed=1)
+        study = th.run(
+            GROUPS["tuned"],
+            [*VARIANTS, "lints"],
+            horizon=horizon,
+            replications=replications,
+            seed=1,
+        )
         found = {standing.policy: standing for standing in standings(study.results)}
         for variant, meaning in VARIANTS.items():
             one = found[th.policy(variant).spec]
-            numbers = f"**{with_error(one.ratio, one.error, 2)}** | {one.tail:.2f} | {one.worst:.1f} | {one.stuck} of {one.runs:,}"
+            numbers = (
+                f"**{with_error(one.ratio, one.error, 2)}** | {one.tail:.2f} | "
+                f"{one.worst:.1f} | {one.stuck} of {one.runs:,}"
+            )
             lines.append(f"| `{variant}` | {meaning} | {power(horizon)} | {numbers} |")
-    lines += ["", f"The {len(GROUPS['tuned'])} tuning instances of the arena; {' and '.join(str(replications) for _, replications in SIZES)} replications."]
+    lines += [
+        "",
+        f"The {len(GROUPS['tuned'])} tuning instances of the arena; "
+        f"{' and '.join(str(replications) for _, replications in SIZES)} replications.",
+    ]
     return "\n".join(lines)

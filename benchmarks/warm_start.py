@@ -1,4 +1,6 @@
-"""A solve that starts from the solution before a 5 % change of the gaps, against one that starts cold; both inside compiled code, as policies call them."""
+"""A solve that starts from the solution before a 5 % change of the gaps, against one that starts
+cold; both inside compiled code, as policies call them.
+"""
 
 import time
 from statistics import median
@@ -17,7 +19,9 @@ CHANGES = 40
 
 @numba.njit(nogil=True)
 def solve_all(features, gaps, best, start_pulls, start_prices, warm):
-    """Solve for every row of gaps (n, k) from the same start; returns Newton iterations and the sum of the values."""
+    """Solve for every row of gaps (n, k) from the same start; returns Newton iterations and the sum
+    of the values.
+    """
     k, d = features.shape
     pulls, prices, base = np.empty(k), np.empty(k), np.zeros((d, d))
     iterations, total = 0, 0.0
@@ -32,22 +36,41 @@ def solve_all(features, gaps, best, start_pulls, start_prices, warm):
 
 def measure() -> str:
     """Medians over random instances, each with its own changes."""
-    lines = ["| d, K, M | cold, µs | warm, µs | ratio | iterations cold | warm | values differ by |", "|---|---|---|---|---|---|---|"]
+    lines = [
+        "| d, K, M | cold, µs | warm, µs | ratio | iterations cold | warm | values differ by |",
+        "|---|---|---|---|---|---|---|",
+    ]
     for size in SIZES:
         rows = np.array([_compare(size, seed) for seed in SEEDS])
         cold, warm, cold_steps, warm_steps = (median(rows[:, i]) for i in range(4))
         ratio, differ = median(rows[:, 0] / rows[:, 1]), rows[:, 4].max()
         lines.append(
-            f"| {', '.join(map(str, size))} | {cold * 1e6:.0f} | {warm * 1e6:.0f} | **{ratio:.2f}** | {cold_steps:.1f} | {warm_steps:.1f} | {differ:.0e} |"
+            f"| {', '.join(map(str, size))} | {cold * 1e6:.0f} | {warm * 1e6:.0f} | "
+            f"**{ratio:.2f}** | {cold_steps:.1f} | {warm_steps:.1f} | {differ:.0e} |"
         )
-    return "\n".join(lines) + f"\n\nMedians over {len(SEEDS)} instances with {CHANGES} changes each; every gap is scaled by its own factor from [0.95, 1.05]."
+    return (
+        "\n".join(lines)
+        + f"\n\nMedians over {len(SEEDS)} instances with {CHANGES} changes each; every "
+        "gap is scaled by its own factor from [0.95, 1.05]."
+    )
 
 
 def _compare(size: tuple[int, int, int], seed: int) -> tuple[float, ...]:
     features, gaps, best = random_arms(*size, seed)
     changed = gaps * np.random.default_rng([seed, 1]).uniform(0.95, 1.05, size=(CHANGES, len(gaps)))
     pulls, prices = np.zeros(len(gaps)), np.zeros(len(gaps))
-    allocate_arms(features, gaps, best, 1.0, np.zeros((features.shape[1],) * 2), True, pulls, prices, False, 1e-6)
+    allocate_arms(
+        features,
+        gaps,
+        best,
+        1.0,
+        np.zeros((features.shape[1],) * 2),
+        True,
+        pulls,
+        prices,
+        False,
+        1e-6,
+    )
     times, steps, totals = [], [], []
     for warm in (False, True):
         solve_all(features, changed[:1], best, pulls, prices, warm)

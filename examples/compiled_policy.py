@@ -1,7 +1,9 @@
-"""The policy of plain_policy.py, compiled: hundreds of times as fast, and usable online. Run me: python examples/compiled_policy.py
+"""The policy of plain_policy.py, compiled: hundreds of times as fast, and usable online. Run me:
+python examples/compiled_policy.py
 
-A compiled policy is four things: its parameters, its state, how it chooses, how it learns. It is compiled when it is first used, in every process anew: thrifty
-keeps machine code only for its own policies, since it would not notice that you have changed yours.
+A compiled policy is four things: its parameters, its state, how it chooses, how it learns. It is
+compiled when it is first used, in every process anew: thrifty keeps machine code only for its own
+policies, since it would not notice that you have changed yours.
 """
 
 from dataclasses import dataclass
@@ -18,7 +20,9 @@ EXPLORE, COMMIT = range(2)  # indices into labels
 
 @dataclass(frozen=True, kw_only=True)
 class ExploreThenCommit(Policy):
-    """Play the arms of each context in turn, `pulls` times each, then always the best by least squares."""
+    """Play the arms of each context in turn, `pulls` times each, then always the best by least
+    squares.
+    """
 
     pulls: float = 20
 
@@ -27,11 +31,17 @@ class ExploreThenCommit(Policy):
 
     def start(self, sets: th.ActionSets, *, noise: float, horizon: float | None) -> "State":
         """The state before the first round."""
-        return State(start_ledger(sets), start_regression(sets.rows, ridge=1.0, largest_set=sets.largest), float(self.pulls))
+        return State(
+            start_ledger(sets),
+            start_regression(sets.rows, ridge=1.0, largest_set=sets.largest),
+            float(self.pulls),
+        )
 
 
 class State(NamedTuple):
-    """What it remembers: arrays that change in place, and numbers that do not. The ledger comes first and is kept for you."""
+    """What it remembers: arrays that change in place, and numbers that do not. The ledger comes
+    first and is kept for you.
+    """
 
     ledger: Ledger
     regression: Regression
@@ -40,7 +50,9 @@ class State(NamedTuple):
 
 @implements(choose, State)
 def _choose(state: State, context: int, arms):
-    """One of the rows in arms, and the index of the label that says why. Plain loops and scalars: Numba compiles this."""
+    """One of the rows in arms, and the index of the label that says why. Plain loops and scalars:
+    Numba compiles this.
+    """
     visits = state.ledger.visits[context]
     if visits < state.pulls * arms.size:
         return Choice(arms[(visits + 1) % arms.size], EXPLORE)
@@ -55,7 +67,12 @@ def _learn(state: State, row: int, label: int, reward: float):
 
 if __name__ == "__main__":
     check_policy(ExploreThenCommit())  # what every policy must pass
-    study = th.run("fixed-u0.1", [ExploreThenCommit(), ExploreThenCommit(pulls=100), th.LinTS()], horizon=100_000, replications=100)
+    study = th.run(
+        "fixed-u0.1",
+        [ExploreThenCommit(), ExploreThenCommit(pulls=100), th.LinTS()],
+        horizon=100_000,
+        replications=100,
+    )
     for row in study.summary():
         print(f"{row['policy']:30} {row['mean']:7.1f} ± {row['se']:.1f}")
     learner = ExploreThenCommit().learner(th.ActionSets([[[1, 0], [0, 1]]]))

@@ -1,6 +1,8 @@
-"""A policy of your own in plain Python: a class with start, choose and learn. Run me: python examples/plain_policy.py
+"""A policy of your own in plain Python: a class with start, choose and learn. Run me: python
+examples/plain_policy.py
 
-It explores in turn for a while, then commits to what looks best: simple, and linear in regret whenever it commits to the wrong arm.
+It explores in turn for a while, then commits to what looks best: simple, and linear in regret
+whenever it commits to the wrong arm.
 """
 
 import numpy as np
@@ -9,13 +11,17 @@ import thrifty as th
 
 
 class ExploreThenCommit:
-    """Play the arms of each context in turn, `pulls` times each, then always the best by least squares."""
+    """Play the arms of each context in turn, `pulls` times each, then always the best by least
+    squares.
+    """
 
     def __init__(self, pulls: int = 20) -> None:
         self.pulls = pulls
         self.name = f"explore-then-commit:{pulls}"  # how results call it; optional
 
-    def start(self, sets: th.ActionSets, *, noise: float, horizon: int, rng: np.random.Generator) -> None:
+    def start(
+        self, sets: th.ActionSets, *, noise: float, horizon: int, rng: np.random.Generator
+    ) -> None:
         """Begin anew, for these action sets; rng is yours if you need chance."""
         self.sets = sets
         self.visits = np.zeros(sets.contexts, dtype=int)
@@ -38,6 +44,11 @@ class ExploreThenCommit:
 
 
 if __name__ == "__main__":
-    study = th.run("fixed-u0.1", [ExploreThenCommit(), ExploreThenCommit(100), th.LinTS()], horizon=2000, replications=20)
+    study = th.run(
+        "fixed-u0.1",
+        [ExploreThenCommit(), ExploreThenCommit(100), th.LinTS()],
+        horizon=2000,
+        replications=20,
+    )
     for row in study.summary():
         print(f"{row['policy']:25} {row['mean']:6.1f} ± {row['se']:.1f}")

@@ -1,4 +1,6 @@
-"""A bank of allocation problems shared by tests: random families, known answers, degenerate cases, past failures."""
+"""A bank of allocation problems shared by tests: random families, known answers, degenerate cases,
+past failures.
+"""
 
 from typing import NamedTuple
 
@@ -22,7 +24,9 @@ def from_sets(sets, theta) -> Arms:
 
 
 def random_sets(rng: np.random.Generator, d: int, contexts: int, arms: int) -> list[np.ndarray]:
-    """Ragged sets of random directions; some vectors are shared between contexts, some stand twice in one."""
+    """Ragged sets of random directions; some vectors are shared between contexts, some stand twice
+    in one.
+    """
     sets = []
     for _ in range(contexts):
         size = int(rng.integers(max(2, arms // 2), arms + 1))
@@ -37,7 +41,9 @@ def random_sets(rng: np.random.Generator, d: int, contexts: int, arms: int) -> l
 
 
 def random_problem(seed: int) -> tuple[Arms, float]:
-    """A random problem and a noise level; d from 2 to 8, one to three contexts, up to 16 arms each."""
+    """A random problem and a noise level; d from 2 to 8, one to three contexts, up to 16 arms
+    each.
+    """
     rng = np.random.default_rng(seed)
     d = int(rng.integers(2, 9))
     contexts = int(rng.integers(1, 4)) if d > 3 else 1

@@ -1,4 +1,6 @@
-"""What a learner knows: ragged sets, names, pooled vectors, and errors that name the context and the arm."""
+"""What a learner knows: ragged sets, names, pooled vectors, and errors that name the context and
+the arm.
+"""
 
 import numpy as np
 import pytest
@@ -23,7 +25,11 @@ def test_equal_vectors_are_pooled_across_contexts():
 
 
 def test_names_find_contexts():
-    sets = th.ActionSets([np.eye(2), np.eye(2)], context_names=["mobile", "desktop"], arm_names=[["a", "b"], ["a", "c"]])
+    sets = th.ActionSets(
+        [np.eye(2), np.eye(2)],
+        context_names=["mobile", "desktop"],
+        arm_names=[["a", "b"], ["a", "c"]],
+    )
     assert sets.context_index("desktop") == 1
     assert sets.arms("mobile").tolist() == np.eye(2).tolist()
     with pytest.raises(th.UnknownName, match=r"unknown context 'mobil'; did you mean 'mobile'\?"):
@@ -59,10 +65,22 @@ def test_equality_is_by_content():
     [
         ([], "contexts: at least one action set expected, got nothing"),
         ([[]], "contexts[0].arms: at least one arm expected, got nothing"),
-        ([np.eye(2), np.eye(3)], "contexts[1].arms[0]: 2 numbers (as in contexts[0]) expected, got 3"),
-        ([[[1, 0], [1, 2, 3]]], "contexts[0].arms[1]: 2 numbers (as in contexts[0].arms[0]) expected, got 3"),
-        ([[[1, 0], [0, float("nan")]]], "contexts[0].arms[1][1]: a finite number expected, got nan"),
-        ([np.eye(2), [[1, float("inf")]]], "contexts[1].arms[0][1]: a finite number expected, got inf"),
+        (
+            [np.eye(2), np.eye(3)],
+            "contexts[1].arms[0]: 2 numbers (as in contexts[0]) expected, got 3",
+        ),
+        (
+            [[[1, 0], [1, 2, 3]]],
+            "contexts[0].arms[1]: 2 numbers (as in contexts[0].arms[0]) expected, got 3",
+        ),
+        (
+            [[[1, 0], [0, float("nan")]]],
+            "contexts[0].arms[1][1]: a finite number expected, got nan",
+        ),
+        (
+            [np.eye(2), [[1, float("inf")]]],
+            "contexts[1].arms[0][1]: a finite number expected, got inf",
+        ),
         ([[["a", "b"]]], "contexts[0].arms[0]: a list of numbers expected, got ['a', 'b']"),
         ([[1, 2]], "contexts[0].arms[0]: a list of numbers expected, got 1"),
         (None, "contexts: a list of action sets expected, got None"),
@@ -79,14 +97,29 @@ def test_bad_sets_are_named(sets, message):
 @pytest.mark.parametrize(
     ("names", "message"),
     [
-        ({"context_names": ["a"]}, "context_names: a list of 2 (one for each context) expected, got ['a']"),
-        ({"context_names": ["a", "a"]}, "context_names[1]: a name not used before expected, got 'a'"),
+        (
+            {"context_names": ["a"]},
+            "context_names: a list of 2 (one for each context) expected, got ['a']",
+        ),
+        (
+            {"context_names": ["a", "a"]},
+            "context_names[1]: a name not used before expected, got 'a'",
+        ),
         ({"context_names": "ab"}, "context_names: a list of strings expected, got 'ab'"),
-        ({"arm_names": [["a", "b"]]}, "arm_names: a list of 2 (one for each context) expected, got [['a', 'b']]"),
-        ({"arm_names": [["a", "b"], ["a"]]}, "arm_names[1]: a list of 2 (one for each arm) expected, got ['a']"),
+        (
+            {"arm_names": [["a", "b"]]},
+            "arm_names: a list of 2 (one for each context) expected, got [['a', 'b']]",
+        ),
+        (
+            {"arm_names": [["a", "b"], ["a"]]},
+            "arm_names[1]: a list of 2 (one for each arm) expected, got ['a']",
+        ),
         ({"arm_names": 3}, "arm_names: a list of 2 (one for each context) expected, got 3"),
         ({"arm_names": [["a", "b"], 3]}, "arm_names[1]: a list of strings expected, got 3"),
-        ({"arm_names": [["a", 1], ["a", "b"]]}, "arm_names[0]: a list of strings expected, got ['a', 1]"),
+        (
+            {"arm_names": [["a", 1], ["a", "b"]]},
+            "arm_names[0]: a list of strings expected, got ['a', 1]",
+        ),
     ],
 )
 def test_bad_names_are_named(names, message):

@@ -28,20 +28,32 @@ def small(tmp_path_factory):
 
 
 def test_every_policy_plays_what_it_can(small):
-    played = {(group, result.instance.name, result.policy, result.horizon, result.replications) for group, own in small.results.items() for result in own}
+    played = {
+        (group, result.instance.name, result.policy, result.horizon, result.replications)
+        for group, own in small.results.items()
+        for result in own
+    }
     expected = set()
     for group, names in GROUPS.items():
         for n, leaders, rest in ((100, 6, 3), (1000, 4, 2)):
-            expected |= {(group, name, policy, n, leaders) for name in names for policy in ("thrifty", "lints")}
+            expected |= {
+                (group, name, policy, n, leaders)
+                for name in names
+                for policy in ("thrifty", "lints")
+            }
             expected |= {(group, name, "greedy", n, rest) for name in names}
-            expected |= {(group, name, "endoa", n, rest) for name in names if name.startswith("fixed")}
+            expected |= {
+                (group, name, "endoa", n, rest) for name in names if name.startswith("fixed")
+            }
     assert played == expected
 
 
 def test_standings_are_kept(small):
     entries = json.loads((small.folder / arena.STANDINGS_FILE).read_text())
     assert entries == small.to_json()
-    assert {(entry["group"], entry["policy"]) for entry in entries} == {(group, policy) for group in GROUPS for policy in ("thrifty", "lints", *REST)}
+    assert {(entry["group"], entry["policy"]) for entry in entries} == {
+        (group, policy) for group in GROUPS for policy in ("thrifty", "lints", *REST)
+    }
 
 
 def test_it_resumes_and_can_be_read_again(small):
@@ -53,13 +65,19 @@ def test_it_resumes_and_can_be_read_again(small):
 
 def test_a_policy_of_your_choice_against_the_leaders(small, tmp_path):
     found = arena.play(tmp_path, policies=["egreedy:decay=0.3"], progress=False)
-    assert {standing.policy for standing in found.standings["unseen"]} == {"thrifty", "lints", "egreedy:decay=0.3"}
+    assert {standing.policy for standing in found.standings["unseen"]} == {
+        "thrifty",
+        "lints",
+        "egreedy:decay=0.3",
+    }
 
 
 def test_some_of_the_instances(small, tmp_path):
     found = arena.play(tmp_path, policies=["greedy"], only=["tuned"], progress=False)
     assert list(found.results) == ["tuned"]
-    with pytest.raises(th.UnknownName, match="unknown group of instances 'unsen'; did you mean 'unseen'"):
+    with pytest.raises(
+        th.UnknownName, match="unknown group of instances 'unsen'; did you mean 'unseen'"
+    ):
         arena.play(tmp_path, only=["unsen"])
 
 
@@ -89,7 +107,12 @@ def test_the_page(small, tmp_path):
 
 
 def test_the_report_of_a_folder(small):
-    done = subprocess.run([sys.executable, "-m", "thrifty", "report", str(small.folder)], check=True, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "thrifty", "report", str(small.folder)],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
     assert done.stdout == f"{small.folder / 'index.html'}\n"
     assert "The arena" in (small.folder / "index.html").read_text()
 
@@ -102,7 +125,10 @@ def test_the_suite_is_what_it_is_said_to_be():
     sizes = [np.diff(instance.sets.offsets).max() for instance in instances]
     assert (max(sizes), min(instance.sets.dimension for instance in instances)) == (200, 2)
     assert max(instance.sets.dimension for instance in instances) == 20
-    assert {min(instance.noise for instance in instances), max(instance.noise for instance in instances)} == {0.1, 2.0}
+    assert {
+        min(instance.noise for instance in instances),
+        max(instance.noise for instance in instances),
+    } == {0.1, 2.0}
     assert {1, 10} <= {instance.sets.contexts for instance in instances}
     assert min(instance.probabilities.min() for instance in instances) <= 0.011
     spans = {th.lower_bound(instance).constant == 0 for instance in instances}

@@ -14,16 +14,35 @@ from thrifty.catalog import CATALOG
 def test_bounds_of_the_catalog_are_certified(name):
     problem = th.instance(name)
     found = th.lower_bound(problem)
-    lower, upper = certificate(problem.sets.rows, problem.gaps, problem.optimal, found.solution.pulls, found.solution.prices, problem.noise)
+    lower, upper = certificate(
+        problem.sets.rows,
+        problem.gaps,
+        problem.optimal,
+        found.solution.pulls,
+        found.solution.prices,
+        problem.noise,
+    )
     assert found.status == "solved"
     assert found.lower <= found.constant <= found.upper
     assert found.gap <= 1e-9
-    assert (lower, upper) == (pytest.approx(found.lower, rel=1e-7), pytest.approx(found.upper, rel=1e-7))
+    assert (lower, upper) == (
+        pytest.approx(found.lower, rel=1e-7),
+        pytest.approx(found.upper, rel=1e-7),
+    )
 
 
 def test_json_keeps_the_contract():
     answer = th.lower_bound(th.instance("scenario-one")).to_json()
-    assert list(answer) == ["constant", "lower", "upper", "gap", "status", "reduced_dimension", "optimal", "allocation"]
+    assert list(answer) == [
+        "constant",
+        "lower",
+        "upper",
+        "gap",
+        "status",
+        "reduced_dimension",
+        "optimal",
+        "allocation",
+    ]
     assert answer["optimal"] == [0, 1]
     assert answer["allocation"][0][0] == "inf"
     assert answer["allocation"][1][1] == "inf"
@@ -39,7 +58,10 @@ def test_carriers_share_the_whole_bound():
 
 
 def test_the_bound_does_not_depend_on_how_often_a_context_comes():
-    assert th.lower_bound(th.instance("solid-toy:p=0.5")).constant == th.lower_bound(th.instance("solid-toy:p=0.99")).constant
+    assert (
+        th.lower_bound(th.instance("solid-toy:p=0.5")).constant
+        == th.lower_bound(th.instance("solid-toy:p=0.99")).constant
+    )
 
 
 @pytest.mark.parametrize(
@@ -48,9 +70,15 @@ def test_the_bound_does_not_depend_on_how_often_a_context_comes():
         (
             [[[1, 0], [0, 1], [0.9, 0.5]]],
             [1, 0],
-            "No consistent policy has less regret than 20 log n in the long run: the optimal arms leave 1 direction to explore.",
+            "No consistent policy has less regret than 20 log n in the long run: the "
+            "optimal arms leave 1 direction to explore.",
         ),
-        ([[[1, 0], [0, 1]], [[0, 1], [-1, 0]]], [1, 0], "The optimal arms span the space: exploration is free, and regret grows slower than log n."),
+        (
+            [[[1, 0], [0, 1]], [[0, 1], [-1, 0]]],
+            [1, 0],
+            "The optimal arms span the space: exploration is free, and regret grows "
+            "slower than log n.",
+        ),
         ([np.eye(2)], [0, 0], "Every arm is optimal: there is nothing to explore."),
     ],
 )

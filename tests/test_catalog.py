@@ -43,7 +43,9 @@ def test_constants_known_in_closed_form(name, constant):
 
 
 def test_exploration_moves_to_the_third_arm_above_u_of_a_twentyfifth():
-    """For u < 0.04 the informative arm is (0,1), above it is (1-u,5u) itself: 2 (5u)^2 / u^2 = 50 against 2 / u."""
+    """For u < 0.04 the informative arm is (0,1), above it is (1-u,5u) itself: 2 (5u)^2 / u^2 = 50
+    against 2 / u.
+    """
     below = th.lower_bound(th.instance("fixed:u=0.039")).allocation[0]
     above = th.lower_bound(th.instance("fixed:u=0.041")).allocation[0]
     assert (below[1] > 0, below[2] > 0) == (True, False)
@@ -60,7 +62,10 @@ def test_draws_are_fixed_by_their_seed():
 
 @pytest.mark.parametrize(("name", "arms"), [("large-100", 100), ("small-5", 5)])
 def test_the_fixed_draws_are_of_median_hardness(name, arms):
-    constants = [th.lower_bound(th.instance(f"circle:arms={arms},seed={seed}")).constant for seed in range(101)]
+    constants = [
+        th.lower_bound(th.instance(f"circle:arms={arms},seed={seed}")).constant
+        for seed in range(101)
+    ]
     assert th.lower_bound(th.instance(name)).constant == np.median(constants)
 
 
@@ -75,7 +80,10 @@ def test_random_theta_keeps_its_arms_and_draws_a_unit_theta():
     ("name", "message"),
     [
         ("scenario-on", "unknown instance 'scenario-on'; did you mean 'scenario-one'?"),
-        ("end-of-optimism:epsilon=1", "unknown parameter of end-of-optimism 'epsilon'; did you mean 'eps'?"),
+        (
+            "end-of-optimism:epsilon=1",
+            "unknown parameter of end-of-optimism 'epsilon'; did you mean 'eps'?",
+        ),
         ("fixed:v=1", "unknown parameter of fixed 'v'; known: u"),
     ],
 )
@@ -123,13 +131,20 @@ def test_an_ensemble_is_another_instance_in_each_replication_and_the_same_for_al
     assert th.instance(first.name) == first  # the name it was drawn by gives it again
     study = th.run(ensemble, "lints", horizon=200, replications=3, seed=3)
     for replicate in range(3):
-        alone = simulate(ensemble.instance(3, replicate), th.LinTS(), horizon=200, seed=3, replicate=replicate)
+        alone = simulate(
+            ensemble.instance(3, replicate), th.LinTS(), horizon=200, seed=3, replicate=replicate
+        )
         assert np.array_equal(study.results[0].regret[replicate], alone.regret)
     assert study.results[0].constant is None
 
 
 def test_directions_of_a_random_theta_are_uniform():
-    thetas = np.array([named_problem("random-theta:seed=each").instance(0, replicate).theta for replicate in range(400)])
+    thetas = np.array(
+        [
+            named_problem("random-theta:seed=each").instance(0, replicate).theta
+            for replicate in range(400)
+        ]
+    )
     assert np.allclose(np.linalg.norm(thetas, axis=1), 1)
     assert np.abs(thetas.mean(axis=0)).max() < 4 / np.sqrt(2 * 400)  # four standard errors
 
@@ -158,4 +173,5 @@ def test_drawn_instances_are_the_same_for_the_same_seed_and_of_all_kinds():
         assert 1 <= drawn.sets.contexts <= 10
         assert len(drawn.sets.rows) <= 200
         assert drawn.probabilities.min() >= 0.009
-        assert all(gaps.max() > 0 for gaps in np.split(drawn.gaps, drawn.sets.offsets[1:-1]))  # something to lose everywhere
+        # something to lose everywhere
+        assert all(gaps.max() > 0 for gaps in np.split(drawn.gaps, drawn.sets.offsets[1:-1]))

@@ -20,7 +20,9 @@ CONSTANT = 10.0  # of every made-up instance
 
 @dataclass(frozen=True)
 class Made:
-    """A policy on an instance as we would have it: mean regret at horizon n is level + slope log n, a share of it by round n/10, a share of it matched."""
+    """A policy on an instance as we would have it: mean regret at horizon n is level + slope log n,
+    a share of it by round n/10, a share of it matched.
+    """
 
     level: float = 100.0
     slope: float = 0.0
@@ -32,12 +34,27 @@ class Made:
         rng = np.random.default_rng(crc32(f"{instance} {policy}".encode()))
         final = self.level + self.slope * math.log(horizon) + self.spread * rng.standard_normal(80)
         times = checkpoints(horizon)
-        shape = np.interp(np.log(times), [0, math.log(horizon / 10), math.log(horizon)], [0, self.early, 1])
+        shape = np.interp(
+            np.log(times), [0, math.log(horizon / 10), math.log(horizon)], [0, self.early, 1]
+        )
         curves = np.outer(final, shape)
         regret = np.stack([curves * self.matched, curves * (1 - self.matched)], axis=2)
         counts, nothing = np.ones_like(regret, dtype=np.int64), np.zeros(80, dtype=np.int64)
         problem = th.Instance(th.ActionSets([[[1.0]]]), theta=[1.0], name=instance)
-        return Result(problem, policy, ("matched", "wasted"), 0, "gaussian", times, regret, counts, nothing, nothing, 1.0, CONSTANT)
+        return Result(
+            problem,
+            policy,
+            ("matched", "wasted"),
+            0,
+            "gaussian",
+            times,
+            regret,
+            counts,
+            nothing,
+            nothing,
+            1.0,
+            CONSTANT,
+        )
 
 
 def makings(comparison, good):
@@ -87,7 +104,9 @@ class MadeBound:
 
 
 def world(claim, good):
-    """Results and bounds that decide the cases of a claim as wanted: one answer for all, or one each."""
+    """Results and bounds that decide the cases of a claim as wanted: one answer for all, or one
+    each.
+    """
     wanted = [good] * len(claim.cases) if isinstance(good, bool) else good
     made, bounds = {}, {}
     for case, as_wanted in zip(claim.cases, wanted, strict=True):
@@ -97,12 +116,18 @@ def world(claim, good):
         if isinstance(comparison, comparisons.Carries):
             bounds[comparison.instance] = MadeBound(20.0, comparison.arm if as_wanted else None)
         elif isinstance(comparison, comparisons.ConstantIs):
-            bounds[comparison.instance] = MadeBound(comparison.value if as_wanted else comparison.value + 1)
+            bounds[comparison.instance] = MadeBound(
+                comparison.value if as_wanted else comparison.value + 1
+            )
     results = {}
     for experiment in EXPERIMENTS:
         if experiment.name in claim.experiments:
-            pairs = [(name, policy) for name in experiment.instances for policy in experiment.policies]
-            results[experiment.name] = [made.get(pair, Made()).result(*pair, n) for pair in pairs for n in HORIZONS]
+            pairs = [
+                (name, policy) for name in experiment.instances for policy in experiment.policies
+            ]
+            results[experiment.name] = [
+                made.get(pair, Made()).result(*pair, n) for pair in pairs for n in HORIZONS
+            ]
     return results, lambda name: bounds.get(name, MadeBound(CONSTANT))
 
 
@@ -122,49 +147,101 @@ def test_a_claim_that_holds_in_some_cases_says_in_which(name):
     [claim] = [claim for claim in CLAIMS if claim.name == name]
     first = [True] + [False] * (len(claim.cases) - 1)
     verdict, turned = verdict_on(claim, first), verdict_on(claim, [not held for held in first])
-    assert (verdict.status, verdict.words) == ("holds only when", f"holds only when {claim.cases[0].when}")
-    assert (turned.status, turned.words) == ("holds only when", f"holds, except when {claim.cases[0].when}")
+    assert (verdict.status, verdict.words) == (
+        "holds only when",
+        f"holds only when {claim.cases[0].when}",
+    )
+    assert (turned.status, turned.words) == (
+        "holds only when",
+        f"holds, except when {claim.cases[0].when}",
+    )
 
 
 def test_the_width_decides():
     [claim] = [claim for claim in CLAIMS if claim.name == "fixed-less"]
     levels = {paper.OAM: 50, paper.OFUL: 100, paper.FN: 20}
-    results = [Made(level=level).result(name, policy, n) for name in ("fixed-u0.1", "fixed-u0.2") for policy, level in levels.items() for n in HORIZONS]
+    results = [
+        Made(level=level).result(name, policy, n)
+        for name in ("fixed-u0.1", "fixed-u0.2")
+        for policy, level in levels.items()
+        for n in HORIZONS
+    ]
     [verdict] = judge([claim], {"fixed": results}, MadeBound)
-    assert verdict.words == "holds only when u = 0.1 and LinUCB has the width oful; u = 0.2 and LinUCB has the width oful"
+    assert (
+        verdict.words
+        == "holds only when u = 0.1 and LinUCB has the width oful; u = 0.2 and LinUCB has "
+        "the width oful"
+    )
 
 
 def test_the_lead_must_be_modest_to_be_modest():
     [claim] = [claim for claim in CLAIMS if claim.name == "random-lints"]
     results, bound = world(claim, True)
-    easy = [Made(level=40).result(one.instance.name, one.policy, one.horizon) if one.policy == paper.LINTS else one for one in results["random-theta"]]
+    easy = [
+        Made(level=40).result(one.instance.name, one.policy, one.horizon)
+        if one.policy == paper.LINTS
+        else one
+        for one in results["random-theta"]
+    ]
     [verdict] = judge([claim], {"random-theta": easy}, bound)
     assert verdict.status == "not seen"
 
 
 def test_less_says_from_which_horizon_on():
     levels = {10**4: 150, 10**5: 60, 10**6: 60}
-    results = [Made(level=level).result("any", "oam", n) for n, level in levels.items()] + [Made().result("any", "linucb", n) for n in levels]
-    finding = comparisons.Less("any", "oam", "linucb").find(comparisons.Evidence(results, MadeBound))
+    results = [Made(level=level).result("any", "oam", n) for n, level in levels.items()] + [
+        Made().result("any", "linucb", n) for n in levels
+    ]
+    finding = comparisons.Less("any", "oam", "linucb").find(
+        comparisons.Evidence(results, MadeBound)
+    )
     assert finding.holds
     assert finding.measured.endswith("clearly less from n = 1e5 on")
 
 
-@pytest.mark.parametrize(("slope", "spread", "holds"), [(1.2, 1, True), (1.3, 1, False), (0.7, 1, False), (1.0, 200, False)])
+@pytest.mark.parametrize(
+    ("slope", "spread", "holds"),
+    [(1.2, 1, True), (1.3, 1, False), (0.7, 1, False), (1.0, 200, False)],
+)
 def test_near_means_within_a_quarter_and_known_to_a_quarter(slope, spread, holds):
-    results = [Made(level=0, slope=slope * CONSTANT, spread=spread).result("any", "oam", n) for n in HORIZONS]
-    shuffled = [replace(result, regret=result.regret[np.random.default_rng(i).permutation(80)]) for i, result in enumerate(results)]
-    assert comparisons.Slope("any", "oam", "near").find(comparisons.Evidence(shuffled, lambda name: MadeBound(CONSTANT))).holds is holds
+    results = [
+        Made(level=0, slope=slope * CONSTANT, spread=spread).result("any", "oam", n)
+        for n in HORIZONS
+    ]
+    shuffled = [
+        replace(result, regret=result.regret[np.random.default_rng(i).permutation(80)])
+        for i, result in enumerate(results)
+    ]
+    assert (
+        comparisons.Slope("any", "oam", "near")
+        .find(comparisons.Evidence(shuffled, lambda name: MadeBound(CONSTANT)))
+        .holds
+        is holds
+    )
 
 
 def test_want_of_precision_bears_nothing_out():
-    results = [Made(level=0, slope=0.8 * CONSTANT, spread=100).result("any", "oam", n) for n in HORIZONS]
-    shuffled = [replace(result, regret=result.regret[np.random.default_rng(i).permutation(80)]) for i, result in enumerate(results)]
-    assert not comparisons.Slope("any", "oam", "not below").find(comparisons.Evidence(shuffled, lambda name: MadeBound(CONSTANT))).holds
+    results = [
+        Made(level=0, slope=0.8 * CONSTANT, spread=100).result("any", "oam", n) for n in HORIZONS
+    ]
+    shuffled = [
+        replace(result, regret=result.regret[np.random.default_rng(i).permutation(80)])
+        for i, result in enumerate(results)
+    ]
+    assert (
+        not comparisons.Slope("any", "oam", "not below")
+        .find(comparisons.Evidence(shuffled, lambda name: MadeBound(CONSTANT)))
+        .holds
+    )
 
 
 def test_no_regret_and_no_variance_are_no_obstacle():
-    nothing = [Made(level=0, spread=0).result(name, policy, n) for name in ("a", "b") for policy in ("oam", "ossb") for n in HORIZONS]
+    nothing = [
+        Made(level=0, spread=0).result(name, policy, n)
+        for name in ("a", "b")
+        for policy in ("oam", "ossb")
+        for n in HORIZONS
+    ]
     evidence = comparisons.Evidence(nothing, MadeBound)
     for comparison in (
         comparisons.Less("a", "oam", "ossb"),
@@ -182,7 +259,9 @@ def test_no_regret_and_no_variance_are_no_obstacle():
 def test_a_single_replication_decides_nothing():
     [claim] = [claim for claim in CLAIMS if claim.name == "large-ossb"]
     results, bound = world(claim, True)
-    single = [replace(one, regret=one.regret[:1], rounds=one.rounds[:1]) for one in results["large"]]
+    single = [
+        replace(one, regret=one.regret[:1], rounds=one.rounds[:1]) for one in results["large"]
+    ]
     assert judge([claim], {"large": single}, bound) == []
 
 
@@ -195,8 +274,12 @@ def test_claims_wait_for_all_their_experiments():
 def test_claims_name_experiments_instances_and_policies_that_are_played():
     played = {experiment.name: experiment for experiment in EXPERIMENTS}
     for claim in CLAIMS:
-        instances = {name for experiment in claim.experiments for name in played[experiment].instances}
-        policies = {name for experiment in claim.experiments for name in played[experiment].policies}
+        instances = {
+            name for experiment in claim.experiments for name in played[experiment].instances
+        }
+        policies = {
+            name for experiment in claim.experiments for name in played[experiment].policies
+        }
         for case in claim.cases:
             assert case.comparison.instance in instances
             assert getattr(case.comparison, "policy", paper.OAM) in policies

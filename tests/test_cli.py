@@ -13,7 +13,13 @@ from thrifty.catalog import CATALOG
 
 
 def thrifty(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "thrifty", *arguments], check=False, capture_output=True, text=True, timeout=300)
+    return subprocess.run(
+        [sys.executable, "-m", "thrifty", *arguments],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
 
 
 def test_bound_tells_the_constant_and_who_explores():
@@ -27,7 +33,9 @@ def test_bound_tells_the_constant_and_who_explores():
 
 
 def test_bound_says_in_words_when_exploration_is_free():
-    assert "The optimal arms span the space: exploration is free" in thrifty("bound", "bounded").stdout
+    assert (
+        "The optimal arms span the space: exploration is free" in thrifty("bound", "bounded").stdout
+    )
 
 
 def test_bound_json_keeps_the_contract():
@@ -68,28 +76,70 @@ def test_long_tables_are_cut_for_people(tmp_path):
 def test_instances_lists_the_catalog_and_prints_one_as_toml(tmp_path):
     listing = thrifty("instances")
     assert all(name in listing.stdout for name in CATALOG)
-    assert [entry["name"] for entry in json.loads(thrifty("instances", "--json").stdout)] == list(CATALOG)
+    assert [entry["name"] for entry in json.loads(thrifty("instances", "--json").stdout)] == list(
+        CATALOG
+    )
     path = tmp_path / "start.toml"
     path.write_text(thrifty("instances", "scenario-one").stdout)
     assert th.instance(path) == th.instance("scenario-one")
 
 
 def test_run_measures_regret():
-    done = thrifty("run", "fixed-u0.1", "bounded", "--policy", "lints", "--policy", "oam:c=1", "--horizon", "1e3", "--replications", "5", "--seed", "3")
+    done = thrifty(
+        "run",
+        "fixed-u0.1",
+        "bounded",
+        "--policy",
+        "lints",
+        "--policy",
+        "oam:c=1",
+        "--horizon",
+        "1e3",
+        "--replications",
+        "5",
+        "--seed",
+        "3",
+    )
     assert done.returncode == 0
     assert done.stderr == ""
     assert "regret after 1,000 rounds, 5 replications, seed 3, gaussian rewards" in done.stdout
     expected = th.run("fixed-u0.1", "lints", horizon=1000, replications=5, seed=3).results[0]
-    row = next(line.split() for line in done.stdout.splitlines() if line.split()[:2] == ["fixed-u0.1", "lints"])
-    assert row[2:] == [f"{number:.4g}" for number in (expected.mean, expected.se, expected.median, expected.p95, expected.max)] + [f"{expected.ratio:.3g}"]
-    row = next(line.split() for line in done.stdout.splitlines() if line.split()[:2] == ["bounded", "lints"])
+    row = next(
+        line.split()
+        for line in done.stdout.splitlines()
+        if line.split()[:2] == ["fixed-u0.1", "lints"]
+    )
+    assert row[2:] == [
+        f"{number:.4g}"
+        for number in (expected.mean, expected.se, expected.median, expected.p95, expected.max)
+    ] + [f"{expected.ratio:.3g}"]
+    row = next(
+        line.split()
+        for line in done.stdout.splitlines()
+        if line.split()[:2] == ["bounded", "lints"]
+    )
     assert len(row) == 7  # no ratio where C is 0
     assert re.search(r"oam:c=1 +matched", done.stdout)
 
 
 def test_run_json_keeps_the_contract():
-    answers = json.loads(thrifty("run", "fixed-u0.1", "--policy", "linucb", "--horizon", "1e4", "--replications", "3", "--json").stdout)
-    assert [(answer["instance"], answer["policy"], answer["horizon"], answer["replications"]) for answer in answers] == [("fixed-u0.1", "linucb", 10_000, 3)]
+    answers = json.loads(
+        thrifty(
+            "run",
+            "fixed-u0.1",
+            "--policy",
+            "linucb",
+            "--horizon",
+            "1e4",
+            "--replications",
+            "3",
+            "--json",
+        ).stdout
+    )
+    assert [
+        (answer["instance"], answer["policy"], answer["horizon"], answer["replications"])
+        for answer in answers
+    ] == [("fixed-u0.1", "linucb", 10_000, 3)]
     [expected] = th.run("fixed-u0.1", "linucb", horizon=1e4, replications=3).to_json()
     for key in ("mean", "se", "median", "p95", "max", "checkpoints", "labels"):
         assert answers[0][key] == expected[key]
@@ -98,12 +148,34 @@ def test_run_json_keeps_the_contract():
 
 
 def test_several_policies_after_one_option():
-    done = thrifty("run", "fixed-u0.1", "--policy", "greedy", "lints", "--horizon", "10", "--replications", "2", "--json")
+    done = thrifty(
+        "run",
+        "fixed-u0.1",
+        "--policy",
+        "greedy",
+        "lints",
+        "--horizon",
+        "10",
+        "--replications",
+        "2",
+        "--json",
+    )
     assert [answer["policy"] for answer in json.loads(done.stdout)] == ["greedy", "lints"]
 
 
 def test_run_writes_results_and_figures(tmp_path):
-    done = thrifty("run", "fixed-u0.1", "--policy", "greedy", "--horizon", "100", "--replications", "2", "--out", str(tmp_path / "out"))
+    done = thrifty(
+        "run",
+        "fixed-u0.1",
+        "--policy",
+        "greedy",
+        "--horizon",
+        "100",
+        "--replications",
+        "2",
+        "--out",
+        str(tmp_path / "out"),
+    )
     assert done.returncode == 0
     assert (tmp_path / "out" / "regret.svg").read_bytes().startswith(b"<?xml")
     assert json.loads((tmp_path / "out" / "results.json").read_text())[0]["policy"] == "greedy"
@@ -112,7 +184,9 @@ def test_run_writes_results_and_figures(tmp_path):
 def test_policies_are_listed_with_their_parameters():
     listing = thrifty("policies").stdout
     entries = json.loads(thrifty("policies", "--json").stdout)
-    assert {"thrifty", "oam", "linucb", "lints", "ossb", "greedy", "egreedy", "endoa", "del"} <= {entry["name"] for entry in entries}
+    assert {"thrifty", "oam", "linucb", "lints", "ossb", "greedy", "egreedy", "endoa", "del"} <= {
+        entry["name"] for entry in entries
+    }
     for entry in entries:
         assert re.search(rf"^{entry['name']}( |$)", listing, flags=re.MULTILINE)
         assert all(f" {key}=" in listing for key in entry["parameters"])
@@ -133,20 +207,57 @@ def test_version_and_help():
         (("bound", "nothing.toml"), "nothing.toml: No such file or directory"),
         (("bound",), "bound: an instance, or --all expected, got nothing"),
         (("bound", "fixed-u0.1", "--jsn"), "No such option: --jsn (Possible options: --json)"),
-        (("bound", "x" * 5000), "unknown instance '" + "x" * 5000 + "'; known: " + ", ".join([*CATALOG, "fixed", "circle"])),
-        (("run", "fixed-u0.1", "--policy", "linucp"), "unknown policy 'linucp'; did you mean 'linucb'?"),
-        (("run", "fixed-u0.1", "--policy", "oam:eps=1"), "unknown parameter of oam 'eps'; did you mean 'epsilon'?"),
-        (("run", "fixed-u0.1", "--policy", "oam:epsilon=-1"), "oam: epsilon: a number of at least 0 expected, got -1.0"),
-        (("run", "fixed-u0.1", "--horizon", "0"), "horizon: a whole number from 1 to 1e+12 expected, got 0.0"),
-        (("run", "fixed-u0.1", "--horizon", "many"), "Invalid value for '--horizon': Input should be a valid number, unable to parse string as a number"),
-        (("run", "scenario-one", "--policy", "endoa"), "endoa: instance: a single context, all that this policy is made for, expected, got 2"),
+        (
+            ("bound", "x" * 5000),
+            "unknown instance '"
+            + "x" * 5000
+            + "'; known: "
+            + ", ".join([*CATALOG, "fixed", "circle"]),
+        ),
+        (
+            ("run", "fixed-u0.1", "--policy", "linucp"),
+            "unknown policy 'linucp'; did you mean 'linucb'?",
+        ),
+        (
+            ("run", "fixed-u0.1", "--policy", "oam:eps=1"),
+            "unknown parameter of oam 'eps'; did you mean 'epsilon'?",
+        ),
+        (
+            ("run", "fixed-u0.1", "--policy", "oam:epsilon=-1"),
+            "oam: epsilon: a number of at least 0 expected, got -1.0",
+        ),
+        (
+            ("run", "fixed-u0.1", "--horizon", "0"),
+            "horizon: a whole number from 1 to 1e+12 expected, got 0.0",
+        ),
+        (
+            ("run", "fixed-u0.1", "--horizon", "many"),
+            "Invalid value for '--horizon': Input should be a valid number, unable to "
+            "parse string as a number",
+        ),
+        (
+            ("run", "scenario-one", "--policy", "endoa"),
+            "endoa: instance: a single context, all that this policy is made for, expected, got 2",
+        ),
         (("run", "linucb"), "run: an instance, or --study FILE expected, got nothing"),
-        (("run", "bounded", "--rewards", "bernoulli"), "bounded: rewards: means between 0 and 1 for Bernoulli rewards expected, got -1.0"),
-        (("run", "fixed-u0.1", "--out", "/dev/null/x", "--horizon", "10"), "/dev/null/x: cannot be written into: Not a directory"),
+        (
+            ("run", "bounded", "--rewards", "bernoulli"),
+            "bounded: rewards: means between 0 and 1 for Bernoulli rewards expected, got -1.0",
+        ),
+        (
+            ("run", "fixed-u0.1", "--out", "/dev/null/x", "--horizon", "10"),
+            "/dev/null/x: cannot be written into: Not a directory",
+        ),
         (("arena", "--quick", "--full"), "arena: --quick or --full expected, got 'both'"),
-        (("arena", "--only", "unsen"), "unknown group of instances 'unsen'; did you mean 'unseen'?"),
+        (
+            ("arena", "--only", "unsen"),
+            "unknown group of instances 'unsen'; did you mean 'unseen'?",
+        ),
         (("arena", "--policy", "linucp"), "unknown policy 'linucp'; did you mean 'linucb'?"),
-        (("arena", "--out", "/dev/null/x"), "/dev/null/x/unseen/1000/thrifty: cannot be written into: Not a directory"),
+        (
+            ("arena", "--out", "/dev/null/x"),
+            "/dev/null/x/unseen/1000/thrifty: cannot be written into: Not a directory",
+        ),
         (("bounds", "fixed-u0.1"), "No such command 'bounds'. Did you mean 'bound'?"),
     ],
 )
@@ -162,11 +273,16 @@ def test_a_bad_file_ends_with_file_key_and_expectation(tmp_path):
     path.write_text("theta = [1, 0]\n[[contexts]]\narms = [[1, 0], [1, nan]]\n")
     done = thrifty("bound", str(path))
     assert done.returncode == 2
-    assert done.stderr == f"thrifty: {path}: contexts[0].arms[1][1]: a finite number expected, got nan\n"
+    assert (
+        done.stderr
+        == f"thrifty: {path}: contexts[0].arms[1][1]: a finite number expected, got nan\n"
+    )
 
 
 def test_help_waits_for_neither_numpy_nor_the_compiler():
-    """What makes `thrifty --help` fast: heavy modules are imported by the commands that need them."""
+    """What makes `thrifty --help` fast: heavy modules are imported by the commands that need
+    them.
+    """
     code = """
 import sys
 sys.argv = ["thrifty", "--help"]
@@ -176,35 +292,60 @@ try:
 except SystemExit:
     print(sorted({"numpy", "numba", "rich", "scipy"} & set(sys.modules)))
 """
-    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=60
+    )
     assert done.stdout.rstrip().endswith("[]")
 
 
 def test_names_are_shown_as_they_are_but_cannot_play_tricks(tmp_path):
     path = tmp_path / "tricks.toml"
     names = ["[/b]", ":smile:", "colour \x1b[31m"]
-    th.Instance(th.ActionSets([[[1.0], [0.5]]] * 3, context_names=names), theta=[1], name="two\nlines").save(path)
+    th.Instance(
+        th.ActionSets([[[1.0], [0.5]]] * 3, context_names=names), theta=[1], name="two\nlines"
+    ).save(path)
     done = thrifty("bound", str(path))
     assert done.returncode == 0
-    assert all(shown in done.stdout for shown in ("[/b]", ":smile:", "colour ?[31m", "two?lines: 3 contexts"))
+    assert all(
+        shown in done.stdout
+        for shown in ("[/b]", ":smile:", "colour ?[31m", "two?lines: 3 contexts")
+    )
 
 
 def test_long_names_do_not_push_the_numbers_out(tmp_path):
     path = tmp_path / "long.toml"
-    th.Instance(th.ActionSets([[[1, 0], [0.9, 0.5]]], context_names=["n" * 300]), theta=[1, 0]).save(path)
+    th.Instance(
+        th.ActionSets([[[1, 0], [0.9, 0.5]]], context_names=["n" * 300]), theta=[1, 0]
+    ).save(path)
     assert "0.1" in thrifty("bound", str(path)).stdout
 
 
 def test_output_that_cannot_be_written_is_one_line():
     with open("/dev/full", "w") as full:
-        done = subprocess.run([sys.executable, "-m", "thrifty", "instances"], check=False, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+        done = subprocess.run(
+            [sys.executable, "-m", "thrifty", "instances"],
+            check=False,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+        )
     assert done.returncode == 1
     assert done.stderr == "thrifty: output: No space left on device\n"
 
 
 def test_a_terminal_without_unicode_is_no_reason_to_fail(tmp_path):
     path = tmp_path / "unicode.toml"
-    th.Instance(th.ActionSets([[[1, 0], [0.9, 0.5]]], context_names=["größe"]), theta=[1, 0], name="größe").save(path)
+    th.Instance(
+        th.ActionSets([[[1, 0], [0.9, 0.5]]], context_names=["größe"]), theta=[1, 0], name="größe"
+    ).save(path)
     environment = os.environ | {"PYTHONIOENCODING": "ascii"}
-    done = subprocess.run([sys.executable, "-m", "thrifty", "bound", str(path)], check=True, capture_output=True, text=True, env=environment, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-m", "thrifty", "bound", str(path)],
+        check=True,
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=60,
+    )
     assert "gr??e" in done.stdout.replace("ö", "?")

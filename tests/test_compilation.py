@@ -10,12 +10,22 @@ from pathlib import Path
 from thrifty import compilation
 
 PACKAGE = Path(compilation.__file__).parent
-SOLVE = "from thrifty.dense import squared_norms as f; import numpy as np; f(np.eye(2), np.empty(2)); print(sum(f.stats.cache_hits.values()))"
+SOLVE = (
+    "from thrifty.dense import squared_norms as f; import numpy as np; f(np.eye(2), "
+    "np.empty(2)); print(sum(f.stats.cache_hits.values()))"
+)
 
 
 def run(code: str, cache: Path, path: Path = PACKAGE.parent) -> str:
     environment = os.environ | {"THRIFTY_CACHE_DIR": str(cache), "PYTHONPATH": str(path)}
-    return subprocess.run([sys.executable, "-c", code], env=environment, check=True, capture_output=True, text=True, timeout=120).stdout.strip()
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env=environment,
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    ).stdout.strip()
 
 
 def test_a_second_process_compiles_nothing(tmp_path):
@@ -54,16 +64,29 @@ def test_without_a_place_to_keep_it_code_is_compiled_anew(tmp_path):
 
 
 def test_other_packages_keep_their_cache_folder(tmp_path):
-    code = "import numba; numba.config.CACHE_DIR = 'theirs'; import thrifty.allocation; print(numba.config.CACHE_DIR)"
+    code = (
+        "import numba; numba.config.CACHE_DIR = 'theirs'; import thrifty.allocation; "
+        "print(numba.config.CACHE_DIR)"
+    )
     assert run(code, tmp_path) == "theirs"
 
 
 def test_a_person_at_a_terminal_is_told_about_the_compiler(tmp_path):
     """Once, when something of ours compiles; a pipe is not told."""
-    environment = os.environ | {"THRIFTY_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(PACKAGE.parent)}
+    environment = os.environ | {
+        "THRIFTY_CACHE_DIR": str(tmp_path),
+        "PYTHONPATH": str(PACKAGE.parent),
+    }
     for told in (True, False):  # the second time everything is there
         leader, follower = os.openpty()
-        subprocess.run([sys.executable, "-c", SOLVE], env=environment, check=True, stdout=subprocess.DEVNULL, stderr=follower, timeout=120)
+        subprocess.run(
+            [sys.executable, "-c", SOLVE],
+            env=environment,
+            check=True,
+            stdout=subprocess.DEVNULL,
+            stderr=follower,
+            timeout=120,
+        )
         os.write(follower, b"end")
         shown = os.read(leader, 10_000).decode()
         assert shown.count("thrifty: compiling for this machine") == told

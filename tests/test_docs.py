@@ -1,4 +1,6 @@
-"""Documentation is executed: examples run, commands print what is shown, everything public is mentioned."""
+"""Documentation is executed: examples run, commands print what is shown, everything public is
+mentioned.
+"""
 
 import doctest
 import inspect
@@ -20,7 +22,11 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 MODULES = ["thrifty.allocation.front", "thrifty.bound"]
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page.stem not in ("arena", "cluster", "reproduction")], ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page",
+    [page for page in PAGES if page.stem not in ("arena", "cluster", "reproduction")],
+    ids=lambda page: page.name,
+)
 def test_examples_print_what_they_show(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # some write files
     results = doctest.testfile(str(page), module_relative=False)
@@ -37,10 +43,18 @@ def test_docstring_examples(name):
 
 
 def test_commands_in_the_readme_print_what_it_shows():
-    consoles = re.findall(r"```console\n\$ thrifty (.*?)\n(.*?)```", PAGES[0].read_text(), flags=re.DOTALL)
+    consoles = re.findall(
+        r"```console\n\$ thrifty (.*?)\n(.*?)```", PAGES[0].read_text(), flags=re.DOTALL
+    )
     assert consoles
     for arguments, shown in consoles:
-        done = subprocess.run([sys.executable, "-m", "thrifty", *arguments.split()], check=True, capture_output=True, text=True, timeout=300)
+        done = subprocess.run(
+            [sys.executable, "-m", "thrifty", *arguments.split()],
+            check=True,
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
         assert [line.rstrip() for line in done.stdout.splitlines()] == shown.splitlines()
 
 
@@ -53,21 +67,34 @@ def test_the_instance_file_in_the_readme_is_valid(tmp_path):
 
 
 def test_the_study_file_in_the_docs_asks_what_the_page_says(tmp_path):
-    [text] = re.findall(r"```toml\n(.*?)```", (ROOT / "docs" / "studies.md").read_text(), flags=re.DOTALL)
+    [text] = re.findall(
+        r"```toml\n(.*?)```", (ROOT / "docs" / "studies.md").read_text(), flags=re.DOTALL
+    )
     path = tmp_path / "study.toml"
     path.write_text(text)
-    assert read_study(path) == StudyFile(("fixed-u0.1", "bounded"), ("oam", "lints"), (1e3, 1e4), 20, 0, "gaussian")
+    assert read_study(path) == StudyFile(
+        ("fixed-u0.1", "bounded"), ("oam", "lints"), (1e3, 1e4), 20, 0, "gaussian"
+    )
 
 
 def test_commands_in_the_docs_have_options_that_exist():
-    commands = {command.callback.__name__: command.callback for command in cli.app.registered_commands}
-    found = [line for page in PAGES for line in re.findall(r"^    thrifty (.*)$", page.read_text(), flags=re.MULTILINE)]
+    commands = {
+        command.callback.__name__: command.callback for command in cli.app.registered_commands
+    }
+    found = [
+        line
+        for page in PAGES
+        for line in re.findall(r"^    thrifty (.*)$", page.read_text(), flags=re.MULTILINE)
+    ]
     assert len(found) >= 5
     for line in found:
         name = line.split()[0]
         known = str(inspect.signature(commands[name], eval_str=True))
         for option in re.findall(r"--[a-z]+", line):
-            assert option in known or option.removeprefix("--") in inspect.signature(commands[name]).parameters, line
+            assert (
+                option in known
+                or option.removeprefix("--") in inspect.signature(commands[name]).parameters
+            ), line
 
 
 def test_every_command_is_in_the_readme():
@@ -90,7 +117,9 @@ def test_every_public_name_exists_and_can_be_listed():
 
 
 def test_the_function_is_not_shadowed_by_a_module():
-    """`thrifty.instance` is a function whatever has been imported; a module of that name would take its place."""
+    """`thrifty.instance` is a function whatever has been imported; a module of that name would take
+    its place.
+    """
     assert th.instance is catalog.instance
 
 
@@ -100,4 +129,6 @@ def test_benchmark_tables_in_the_readme_are_those_of_the_results():
     lines = [line for line in section.splitlines() if line.startswith("|")]
     assert len(lines) > 6
     for line in lines:
-        assert line in results, "README.md quotes other numbers than benchmarks/RESULTS.md: copy the table again"
+        assert line in results, (
+            "README.md quotes other numbers than benchmarks/RESULTS.md: copy the table again"
+        )

@@ -1,4 +1,6 @@
-"""Threads, a real Dask cluster on loopback, and what happens to a study when processes are killed."""
+"""Threads, a real Dask cluster on loopback, and what happens to a study when processes are
+killed.
+"""
 
 import os
 import pickle
@@ -49,7 +51,19 @@ def scheduler():
 
 
 def worker(address):
-    return started(sys.executable, "-m", "dask", "worker", address, "--nthreads", "1", "--no-nanny", "--no-dashboard", "--death-timeout", "60")
+    return started(
+        sys.executable,
+        "-m",
+        "dask",
+        "worker",
+        address,
+        "--nthreads",
+        "1",
+        "--no-nanny",
+        "--no-dashboard",
+        "--death-timeout",
+        "60",
+    )
 
 
 def wait_for(condition, *, seconds=240):
@@ -64,20 +78,47 @@ def count_files(folder):
 
 
 def run(folder, *options, timeout=300):
-    return subprocess.run([*THRIFTY, "run", *STUDY, "--out", str(folder), *options], check=False, capture_output=True, text=True, timeout=timeout)
+    return subprocess.run(
+        [*THRIFTY, "run", *STUDY, "--out", str(folder), *options],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+    )
 
 
-STUDY = ("fixed-u0.1", "scenario-one", "--policy", "linucb", "--policy", "oam", "--horizon", "2e6", "--replications", "15", "--seed", "7")
+STUDY = (
+    "fixed-u0.1",
+    "scenario-one",
+    "--policy",
+    "linucb",
+    "--policy",
+    "oam",
+    "--horizon",
+    "2e6",
+    "--replications",
+    "15",
+    "--seed",
+    "7",
+)
 
 
 @pytest.fixture(scope="module")
 def uninterrupted():
-    return th.run(["fixed-u0.1", "scenario-one"], ["linucb", "oam"], horizon=2e6, replications=15, seed=7)
+    return th.run(
+        ["fixed-u0.1", "scenario-one"], ["linucb", "oam"], horizon=2e6, replications=15, seed=7
+    )
 
 
-def test_a_cluster_that_loses_a_worker_gives_the_bits_of_the_local_run(tmp_path, scheduler, uninterrupted):
+def test_a_cluster_that_loses_a_worker_gives_the_bits_of_the_local_run(
+    tmp_path, scheduler, uninterrupted
+):
     with worker(scheduler) as doomed, worker(scheduler):
-        study = subprocess.Popen([*THRIFTY, "run", *STUDY, "--out", str(tmp_path), "--cluster", scheduler], stderr=subprocess.PIPE, text=True)
+        study = subprocess.Popen(
+            [*THRIFTY, "run", *STUDY, "--out", str(tmp_path), "--cluster", scheduler],
+            stderr=subprocess.PIPE,
+            text=True,
+        )
         wait_for(lambda: count_files(tmp_path) > 2)
         assert study.poll() is None
         doomed.send_signal(signal.SIGKILL)
@@ -86,10 +127,15 @@ def test_a_cluster_that_loses_a_worker_gives_the_bits_of_the_local_run(tmp_path,
     assert same(th.Study(read_results(tmp_path)), uninterrupted)
 
 
-def test_a_study_killed_five_times_ends_with_the_bits_of_an_uninterrupted_one(tmp_path, uninterrupted):
+def test_a_study_killed_five_times_ends_with_the_bits_of_an_uninterrupted_one(
+    tmp_path, uninterrupted
+):
     moments, kept = random.Random(1), [0]
     for _ in range(5):
-        study = subprocess.Popen([*THRIFTY, "run", *STUDY, "--out", str(tmp_path), "--threads", "1"], stdout=subprocess.DEVNULL)
+        study = subprocess.Popen(
+            [*THRIFTY, "run", *STUDY, "--out", str(tmp_path), "--threads", "1"],
+            stdout=subprocess.DEVNULL,
+        )
         wait_for(lambda: count_files(tmp_path) > kept[-1])
         time.sleep(moments.uniform(0, 0.5))
         study.kill()
@@ -102,12 +148,20 @@ def test_a_study_killed_five_times_ends_with_the_bits_of_an_uninterrupted_one(tm
 
 
 def test_an_interrupted_study_says_that_nothing_is_lost(tmp_path):
-    study = subprocess.Popen([*THRIFTY, "run", *STUDY, "--out", str(tmp_path)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    study = subprocess.Popen(
+        [*THRIFTY, "run", *STUDY, "--out", str(tmp_path)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     wait_for(lambda: count_files(tmp_path) > 0)
     study.send_signal(signal.SIGINT)
     _, errors = study.communicate(timeout=60)
     assert study.returncode == 130
-    assert errors == f"thrifty: interrupted; what is done is in {tmp_path}: the same command goes on from there\n"
+    assert (
+        errors == f"thrifty: interrupted; what is done is in {tmp_path}: the same command goes "
+        "on from there\n"
+    )
 
 
 def test_a_cluster_that_does_not_answer_is_told_within_ten_seconds(tmp_path):
@@ -128,7 +182,11 @@ def test_a_scheduler_without_workers_is_told(tmp_path):
         wait_for(lambda: listens(address))
         done = run(tmp_path, "--cluster", address)
     assert done.returncode == 2
-    assert done.stderr == f"thrifty: cluster {address}: the scheduler has no workers; start some with: dask worker {address}\n"
+    assert (
+        done.stderr
+        == f"thrifty: cluster {address}: the scheduler has no workers; start some with: "
+        f"dask worker {address}\n"
+    )
 
 
 def listens(address):
@@ -139,7 +197,10 @@ def listens(address):
 
 @pytest.mark.parametrize("address", ["nonsense", "http://127.0.0.1:1", "tcp://127.0.0.1"])
 def test_an_address_that_is_none(address):
-    with pytest.raises(th.InvalidInput, match=f"cluster: an address such as tcp://host:8786 expected, got '{address}'"):
+    with pytest.raises(
+        th.InvalidInput,
+        match=f"cluster: an address such as tcp://host:8786 expected, got '{address}'",
+    ):
         th.run("fixed-u0.1", "lints", horizon=10, cluster=address)
 
 
@@ -147,7 +208,9 @@ def test_a_host_that_does_not_exist(tmp_path):
     done = run(tmp_path, "--cluster", "tcp://nowhere.invalid:8786")
     assert done.returncode == 2
     [line] = done.stderr.splitlines()
-    assert line.startswith("thrifty: cluster tcp://nowhere.invalid:8786: no Dask scheduler answers there")
+    assert line.startswith(
+        "thrifty: cluster tcp://nowhere.invalid:8786: no Dask scheduler answers there"
+    )
 
 
 def test_a_worker_with_other_code_refuses():
@@ -178,12 +241,19 @@ def test_a_port_that_keeps_silent_is_told_within_ten_seconds():
 
 def test_a_study_that_is_done_needs_no_cluster(tmp_path):
     done = th.run("fixed-u0.1", "lints", horizon=100, replications=3, out=tmp_path)
-    assert same(done, th.run("fixed-u0.1", "lints", horizon=100, replications=3, out=tmp_path, cluster=free_address()))
+    assert same(
+        done,
+        th.run(
+            "fixed-u0.1", "lints", horizon=100, replications=3, out=tmp_path, cluster=free_address()
+        ),
+    )
 
 
 def test_a_cluster_that_does_not_answer_changes_nothing(tmp_path):
     with pytest.raises(Unreachable):
-        th.run("fixed-u0.1", "lints", horizon=100, replications=3, out=tmp_path, cluster=free_address())
+        th.run(
+            "fixed-u0.1", "lints", horizon=100, replications=3, out=tmp_path, cluster=free_address()
+        )
     assert list(tmp_path.iterdir()) == []
 
 
@@ -195,7 +265,9 @@ def test_giving_up_stops_the_threads():
     answers.close()
     assert time.monotonic() - closing < 1
     short = Question(th.instance("fixed-u0.1"), th.LinUCB(), 100)
-    mixed = Threads(2).answers([*short.chunks(range(1)), *question.chunks(range(4))], lambda rounds: None)
+    mixed = Threads(2).answers(
+        [*short.chunks(range(1)), *question.chunks(range(4))], lambda rounds: None
+    )
     next(mixed)  # the short one is done while the others, of minutes each, are at work
     closing = time.monotonic()
     mixed.close()

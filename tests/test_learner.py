@@ -1,4 +1,6 @@
-"""The learner: late rewards, explanations, changing arms, saving, mistakes that change nothing. Conformance is in tests/policies."""
+"""The learner: late rewards, explanations, changing arms, saving, mistakes that change nothing.
+Conformance is in tests/policies.
+"""
 
 import json
 from dataclasses import asdict
@@ -9,7 +11,11 @@ import pytest
 import thrifty as th
 from thrifty.snapshots import pack
 
-SETS = th.ActionSets([[[1, 0], [0, 1], [0.9, 0.5]], [[1, 0], [0.8, 0.3]]], context_names=["mobile", "desktop"], arm_names=[["a", "b", "c"], ["a", "d"]])
+SETS = th.ActionSets(
+    [[[1, 0], [0, 1], [0.9, 0.5]], [[1, 0], [0.8, 0.3]]],
+    context_names=["mobile", "desktop"],
+    arm_names=[["a", "b", "c"], ["a", "d"]],
+)
 
 
 def trained(policy=None, rounds=300, seed=0):
@@ -24,7 +30,11 @@ def trained(policy=None, rounds=300, seed=0):
 def test_decisions_have_names():
     learner = th.OAM(horizon=1e4).learner(SETS, seed=0)
     decision = learner.choose("desktop")
-    assert (decision.context, decision.name, decision.label) == ("desktop", SETS.arm_names[1][decision.arm], "init")
+    assert (decision.context, decision.name, decision.label) == (
+        "desktop",
+        SETS.arm_names[1][decision.arm],
+        "init",
+    )
     assert learner.choose(1).context == "desktop"
     assert learner.choose("mobile", available=["b"]).name == "b"
     assert learner.choose("mobile", available=[2, "c"]).name == "c"
@@ -46,7 +56,8 @@ def test_pulls_in_flight_count_but_teach_nothing():
     first = th.OAM(horizon=1e4).learner(th.instance("fixed-u0.1").sets)
     for _ in range(3):
         first.learn(first.choose(0), 0.5)
-    arms = [first.choose(0).arm for _ in range(60)]  # no reward arrives: the plan still spreads the pulls
+    # no reward arrives: the plan still spreads the pulls
+    arms = [first.choose(0).arm for _ in range(60)]
     assert len(set(arms)) > 1
 
 
@@ -81,7 +92,8 @@ def test_explain_says_how_the_arms_stand():
         assert arm.width == pytest.approx(np.sqrt(x @ inverse @ x))
         assert arm.target >= 0
     assert min(arm.gap for arm in explanation.arms) == 0
-    assert explanation.arms[0].pulls == learner.state.ledger.played[SETS.vector_ids[0]]  # pooled: `a` stands in both contexts
+    # pooled: `a` stands in both contexts
+    assert explanation.arms[0].pulls == learner.state.ledger.played[SETS.vector_ids[0]]
     assert f"mobile: {decision.name} ({decision.label})" in str(explanation)
     assert th.LinUCB(horizon=1e4).learner(SETS).explain(decision).arms[0].target is None
 
@@ -127,10 +139,17 @@ def test_what_was_learned_survives_a_change_of_arms():
 
 def test_counts_follow_their_vectors():
     learner = trained(th.OSSB(), rounds=500)
-    before = {vector.tobytes(): count for vector, count in zip(SETS.vectors, learner.state.ledger.played, strict=True)}
+    before = {
+        vector.tobytes(): count
+        for vector, count in zip(SETS.vectors, learner.state.ledger.played, strict=True)
+    }
     learner.remove_arm("mobile", 1)
-    learner.add_arm("desktop", [0, 1])  # the vector that was just removed elsewhere: its pulls were dropped with it
-    after = {vector.tobytes(): count for vector, count in zip(learner.sets.vectors, learner.state.ledger.played, strict=True)}
+    # the vector that was just removed elsewhere: its pulls were dropped with it
+    learner.add_arm("desktop", [0, 1])
+    after = {
+        vector.tobytes(): count
+        for vector, count in zip(learner.sets.vectors, learner.state.ledger.played, strict=True)
+    }
     gone = np.array([0.0, 1.0]).tobytes()
     assert after.pop(gone) == 0
     assert after == {key: count for key, count in before.items() if key != gone}
@@ -143,9 +162,15 @@ def mistakes():
     done = learner.choose("mobile")
     learner.learn(done, 1.0)
     return learner, [
-        (lambda: learner.learn(decision, float("nan")), "reward: a finite number expected, got nan"),
+        (
+            lambda: learner.learn(decision, float("nan")),
+            "reward: a finite number expected, got nan",
+        ),
         (lambda: learner.learn(decision, "1"), "reward: a finite number expected, got '1'"),
-        (lambda: learner.learn(done, 1.0), f"waits for its reward (each is learned once) expected, got '{done.id} ({done.name})'"),
+        (
+            lambda: learner.learn(done, 1.0),
+            f"waits for its reward (each is learned once) expected, got '{done.id} ({done.name})'",
+        ),
         (lambda: learner.learn(other, 1.0), "one of this learner's"),
         (lambda: learner.learn(7, 1.0), "decision: what choose returned expected, got 7"),
         (lambda: learner.choose("mobil"), "unknown context 'mobil'; did you mean 'mobile'?"),
@@ -154,18 +179,48 @@ def mistakes():
         (lambda: learner.learn(decision, 10**400), "reward: a number expected"),
         (lambda: learner.choose("mobile", available=[]), "available: at least one arm expected"),
         (lambda: learner.choose("mobile", available=["z"]), "unknown arm 'z'; known: a, b, c"),
-        (lambda: learner.choose("mobile", available=[True]), "arm: an index from 0 to 2 expected, got True"),
-        (lambda: learner.choose("mobile", available=[0.7]), "arm: an index from 0 to 2 expected, got 0.7"),
-        (lambda: learner.choose("mobile", available="b"), "available: a list of arms expected, got 'b'"),
-        (lambda: learner.choose("mobile", available=0), "available: a list of arms expected, got 0"),
+        (
+            lambda: learner.choose("mobile", available=[True]),
+            "arm: an index from 0 to 2 expected, got True",
+        ),
+        (
+            lambda: learner.choose("mobile", available=[0.7]),
+            "arm: an index from 0 to 2 expected, got 0.7",
+        ),
+        (
+            lambda: learner.choose("mobile", available="b"),
+            "available: a list of arms expected, got 'b'",
+        ),
+        (
+            lambda: learner.choose("mobile", available=0),
+            "available: a list of arms expected, got 0",
+        ),
         (lambda: learner.explain(0), "decision: what choose returned expected, got 0"),
         (lambda: learner.change([[1.0, 0.0]]), "sets: thrifty.ActionSets expected"),
-        (lambda: learner.choose("mobile", available=[3]), "arm: an index from 0 to 2 expected, got 3"),
-        (lambda: learner.add_arm("mobile", [1, 2, 3]), "contexts[0].arms[3]: 2 numbers (as in contexts[0].arms[0]) expected, got 3"),
-        (lambda: learner.add_arm("mobile", [1, float("nan")]), "features[1]: a finite number expected, got nan"),
-        (lambda: learner.add_arm("mobile", [1, 2], name="a"), "arm_names[0][3]: a name not used before expected, got 'a'"),
-        (lambda: learner.add_context("new", [[1, 2], [3]]), "contexts[0].arms[1]: 2 numbers (as in contexts[0].arms[0]) expected, got 1"),
-        (lambda: learner.change(th.ActionSets([[[1.0]]])), "sets: arms of dimension 2 expected, got 1"),
+        (
+            lambda: learner.choose("mobile", available=[3]),
+            "arm: an index from 0 to 2 expected, got 3",
+        ),
+        (
+            lambda: learner.add_arm("mobile", [1, 2, 3]),
+            "contexts[0].arms[3]: 2 numbers (as in contexts[0].arms[0]) expected, got 3",
+        ),
+        (
+            lambda: learner.add_arm("mobile", [1, float("nan")]),
+            "features[1]: a finite number expected, got nan",
+        ),
+        (
+            lambda: learner.add_arm("mobile", [1, 2], name="a"),
+            "arm_names[0][3]: a name not used before expected, got 'a'",
+        ),
+        (
+            lambda: learner.add_context("new", [[1, 2], [3]]),
+            "contexts[0].arms[1]: 2 numbers (as in contexts[0].arms[0]) expected, got 1",
+        ),
+        (
+            lambda: learner.change(th.ActionSets([[[1.0]]])),
+            "sets: arms of dimension 2 expected, got 1",
+        ),
     ]
 
 
@@ -182,13 +237,25 @@ def test_mistakes_are_named_and_change_nothing():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda document: document.update(version=2), "version 1 of a learner's state expected, got 2"),
+        (
+            lambda document: document.update(version=2),
+            "version 1 of a learner's state expected, got 2",
+        ),
         (lambda document: document.update(format="other"), "not the state of a thrifty learner"),
-        (lambda document: document.update(policy="linucp"), "unknown policy 'linucp'; did you mean 'linucb'?"),
-        (lambda document: document["parameters"].update(ridge=-1), "linucb: ridge: a number above 0 expected, got -1"),
+        (
+            lambda document: document.update(policy="linucp"),
+            "unknown policy 'linucp'; did you mean 'linucb'?",
+        ),
+        (
+            lambda document: document["parameters"].update(ridge=-1),
+            "linucb: ridge: a number above 0 expected, got -1",
+        ),
         (lambda document: document["contexts"].pop(), "not a whole learner's state"),
         (lambda document: document["state"].pop("ledger"), "not a whole learner's state"),
-        (lambda document: document["state"]["regression"]["theta"].pop(), "not a whole learner's state"),
+        (
+            lambda document: document["state"]["regression"]["theta"].pop(),
+            "not a whole learner's state",
+        ),
         (lambda document: document.pop("draws"), "not a whole learner's state"),
     ],
 )
@@ -225,7 +292,9 @@ def test_the_file_is_plain_json(tmp_path):
     path = tmp_path / "state.json"
     learner = trained(th.OAM(horizon=1e4), rounds=200)  # its plan holds infinities
     learner.save(path)
-    document = json.loads(path.read_text(), parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
+    document = json.loads(
+        path.read_text(), parse_constant=lambda word: pytest.fail(f"{word} is no JSON")
+    )
     assert document["parameters"] == asdict(learner.policy)
 
 
@@ -236,7 +305,9 @@ def test_only_compiled_policies_and_action_sets_make_a_learner():
         th.LinTS().learner([[1, 0]])
     with pytest.raises(th.InvalidInput, match="noise: a positive number expected"):
         th.LinTS().learner(SETS, noise=0)
-    with pytest.raises(th.InvalidInput, match="seed: a whole number of at least 0 expected, got -1"):
+    with pytest.raises(
+        th.InvalidInput, match="seed: a whole number of at least 0 expected, got -1"
+    ):
         th.LinTS().learner(SETS, seed=-1)
 
 

@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 
 from thrifty.compilation import compiled
-from thrifty.regression import LOGDET, STRANGERS, carry_regression, look, observe, observe_gone, start_regression
+from thrifty.regression import (
+    LOGDET,
+    STRANGERS,
+    carry_regression,
+    look,
+    observe,
+    observe_gone,
+    start_regression,
+)
 
 
 @compiled
@@ -33,15 +41,20 @@ def test_agrees_with_numpy(ridge, rounds):
     assert regression.inverse == pytest.approx(inverse, rel=1e-9, abs=1e-9)
     assert regression.theta == pytest.approx(theta, rel=1e-8, abs=1e-8)
     assert regression.means == pytest.approx(rows @ theta, rel=1e-8, abs=1e-8)
-    assert regression.norms == pytest.approx(np.einsum("ki,ij,kj->k", rows, inverse, rows), rel=1e-8, abs=1e-8)
+    assert regression.norms == pytest.approx(
+        np.einsum("ki,ij,kj->k", rows, inverse, rows), rel=1e-8, abs=1e-8
+    )
     if np.linalg.matrix_rank(information) == 4:
-        assert regression.numbers[LOGDET] == pytest.approx(np.linalg.slogdet(information)[1], rel=1e-9, abs=1e-9)
+        assert regression.numbers[LOGDET] == pytest.approx(
+            np.linalg.slogdet(information)[1], rel=1e-9, abs=1e-9
+        )
 
 
 def test_knows_which_arms_lie_outside_the_span():
     rows = np.array([[1.0, 0, 0], [2, 0, 0], [0, 1, 0], [1, 1, 0], [0, 0, 1], [0, 0, 0]])
     regression = start_regression(rows, ridge=0.0)
-    assert regression.outside.tolist() == [True, True, True, True, True, False]  # the zero vector lies in every span
+    # the zero vector lies in every span
+    assert regression.outside.tolist() == [True, True, True, True, True, False]
     observe(regression, 0, 1.0)
     assert regression.outside.tolist() == [False, False, True, True, True, False]
     observe(regression, 3, 1.0)
@@ -95,7 +108,9 @@ def inversion_error(information, inverse):
 
 @pytest.mark.parametrize("ridge", [0.0, 1.0])
 def test_ten_million_rounds_with_badly_scaled_arms(ridge):
-    """Lengths over seven orders of magnitude: the error stays that of one inversion, rounding times condition; without refreshing it does not."""
+    """Lengths over seven orders of magnitude: the error stays that of one inversion, rounding times
+    condition; without refreshing it does not.
+    """
     rows = np.random.default_rng(3).normal(size=(6, 4)) * np.logspace(-2, 5, 6)[:, None]
     regression = start_regression(rows, ridge=ridge)
     play_round_robin(regression, 10_000_000)

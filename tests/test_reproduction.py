@@ -1,4 +1,6 @@
-"""`thrifty reproduce` and `thrifty report`, on experiments made small; and the page in docs/ that they have written."""
+"""`thrifty reproduce` and `thrifty report`, on experiments made small; and the page in docs/ that
+they have written.
+"""
 
 import json
 import subprocess
@@ -16,7 +18,9 @@ from thrifty.questions import Question, answer
 from thrifty.report.html import write_html
 
 DOCS = Path(__file__).parent.parent / "docs"
-SMALL = tuple(replace(experiment, quick=Size((10**3, 10**4, 10**5), 3)) for experiment in EXPERIMENTS)
+SMALL = tuple(
+    replace(experiment, quick=Size((10**3, 10**4, 10**5), 3)) for experiment in EXPERIMENTS
+)
 CHEAP = 10**5  # rounds: what the tests can afford to play again
 
 
@@ -59,7 +63,14 @@ def test_it_resumes(tiny):
 
 
 def thrifty(*arguments, folder=None):
-    return subprocess.run([sys.executable, "-m", "thrifty", *map(str, arguments)], check=False, capture_output=True, text=True, timeout=300, cwd=folder)
+    return subprocess.run(
+        [sys.executable, "-m", "thrifty", *map(str, arguments)],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        cwd=folder,
+    )
 
 
 def test_one_experiment_from_the_command_line(tmp_path):
@@ -67,7 +78,12 @@ def test_one_experiment_from_the_command_line(tmp_path):
     assert (done.returncode, done.stderr) == (0, "")
     assert "There LinUCB's regret is bounded" in done.stdout
     assert "The page about it: mine/index.html" in done.stdout
-    assert sorted(path.name for path in (tmp_path / "mine").iterdir()) == ["bounded", "claims.json", "figures", "index.html"]
+    assert sorted(path.name for path in (tmp_path / "mine").iterdir()) == [
+        "bounded",
+        "claims.json",
+        "figures",
+        "index.html",
+    ]
     page = (tmp_path / "mine" / "index.html").read_text()
     (tmp_path / "mine" / "index.html").unlink()
     again = thrifty("report", "mine", folder=tmp_path)
@@ -75,18 +91,53 @@ def test_one_experiment_from_the_command_line(tmp_path):
     assert (tmp_path / "mine" / "index.html").read_text() == page
     as_markdown = thrifty("report", "mine", "--markdown", "docs/page.md", folder=tmp_path)
     assert as_markdown.returncode == 0
-    assert (tmp_path / "docs" / "page.md").read_text().startswith("# Adaptive exploration, reproduced")
+    assert (
+        (tmp_path / "docs" / "page.md").read_text().startswith("# Adaptive exploration, reproduced")
+    )
 
 
 def test_a_study_in_a_folder_named_like_an_experiment_is_none(tmp_path):
     for out in ("mine", "mine/fixed"):
-        assert thrifty("run", "bounded", "--policy", "lints", "--horizon", "50", "--replications", "2", "--out", out, folder=tmp_path).returncode == 0
+        assert (
+            thrifty(
+                "run",
+                "bounded",
+                "--policy",
+                "lints",
+                "--horizon",
+                "50",
+                "--replications",
+                "2",
+                "--out",
+                out,
+                folder=tmp_path,
+            ).returncode
+            == 0
+        )
     assert thrifty("report", "mine", folder=tmp_path).returncode == 0
-    assert thrifty("report", "mine", "--markdown", ".", folder=tmp_path).stderr == "thrifty: --markdown: the name of a file expected, got '.'\n"
+    assert (
+        thrifty("report", "mine", "--markdown", ".", folder=tmp_path).stderr
+        == "thrifty: --markdown: the name of a file expected, got '.'\n"
+    )
 
 
 def test_a_study_of_ones_own_has_a_page(tmp_path):
-    assert thrifty("run", "fixed-u0.1", "--policy", "oam", "--horizon", "500", "--replications", "3", "--out", "mine", folder=tmp_path).returncode == 0
+    assert (
+        thrifty(
+            "run",
+            "fixed-u0.1",
+            "--policy",
+            "oam",
+            "--horizon",
+            "500",
+            "--replications",
+            "3",
+            "--out",
+            "mine",
+            folder=tmp_path,
+        ).returncode
+        == 0
+    )
     assert thrifty("report", "mine", folder=tmp_path).stdout == "mine/index.html\n"
     assert "Where the regret goes" in (tmp_path / "mine" / "index.html").read_text()
 
@@ -97,7 +148,10 @@ def test_a_study_of_ones_own_has_a_page(tmp_path):
         (("reproduce", "--only", "fixd"), "unknown experiment 'fixd'; did you mean 'fixed'?"),
         (("reproduce", "--quick", "--full"), "reproduce: --quick or --full expected, got 'both'"),
         (("reproduce", "--threads", "0"), "threads: a whole number from 1 to 1024 expected, got 0"),
-        (("report", "nowhere"), "nowhere/results.json: not there; is nowhere the folder of a study that has ended?"),
+        (
+            ("report", "nowhere"),
+            "nowhere/results.json: not there; is nowhere the folder of a study that has ended?",
+        ),
     ],
 )
 def test_mistakes(tmp_path, arguments, message):
@@ -107,12 +161,24 @@ def test_mistakes(tmp_path, arguments, message):
     assert list(tmp_path.iterdir()) == []
 
 
-STALE = "docs/reproduction.md is stale: thrifty reproduce --full, then thrifty report reproduction --markdown docs/reproduction.md"
+STALE = (
+    "docs/reproduction.md is stale: thrifty reproduce --full, then thrifty report "
+    "reproduction --markdown docs/reproduction.md"
+)
 NUMBERS = json.loads((DOCS / "reproduction.numbers.json").read_text())
 
 
 def test_the_documented_reproduction_is_of_these_experiments():
-    documented = [(entry["section"], entry["instance"], entry["policy"], entry["horizon"], entry["replications"]) for entry in NUMBERS]
+    documented = [
+        (
+            entry["section"],
+            entry["instance"],
+            entry["policy"],
+            entry["horizon"],
+            entry["replications"],
+        )
+        for entry in NUMBERS
+    ]
     asked = [
         (experiment.name, instance, policy, n, experiment.full.replications)
         for experiment in EXPERIMENTS
@@ -125,10 +191,14 @@ def test_the_documented_reproduction_is_of_these_experiments():
 
 @pytest.mark.parametrize("name", [experiment.name for experiment in EXPERIMENTS])
 def test_the_documented_reproduction_is_of_this_code(name):
-    """The first replicate of what is cheap gives the same regret as it did for the page, to the last bit."""
+    """The first replicate of what is cheap gives the same regret as it did for the page, to the
+    last bit.
+    """
     cheap = [entry for entry in NUMBERS if entry["section"] == name and entry["horizon"] <= CHEAP]
     for entry in cheap or [entry for entry in NUMBERS if entry["section"] == name]:
-        question = Question(problem(entry["instance"]), th.policy(entry["policy"]), entry["horizon"])
+        question = Question(
+            problem(entry["instance"]), th.policy(entry["policy"]), entry["horizon"]
+        )
         batch = answer(question.chunks(range(1))[0])
         assert float(batch.regret[0, -1].sum()) == entry["first"], STALE
 

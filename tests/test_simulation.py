@@ -7,7 +7,16 @@ import pytest
 
 import thrifty as th
 from thrifty.policies import POLICIES
-from thrifty.simulation import checkpoints, draw_context, play, set_up, simulate, start_score, streams, truth_of
+from thrifty.simulation import (
+    checkpoints,
+    draw_context,
+    play,
+    set_up,
+    simulate,
+    start_score,
+    streams,
+    truth_of,
+)
 
 FIXED = th.instance("fixed-u0.1")
 
@@ -45,7 +54,9 @@ def test_contexts_follow_the_law():
     assert abs(share - 0.3) < 4 * math.sqrt(0.3 * 0.7 / 20_000)
 
 
-@pytest.mark.parametrize(("uniform", "context"), [(0.0, 0), (0.2999, 0), (0.3, 1), (0.49, 1), (0.5, 2), (0.999999, 2)])
+@pytest.mark.parametrize(
+    ("uniform", "context"), [(0.0, 0), (0.2999, 0), (0.3, 1), (0.49, 1), (0.5, 2), (0.999999, 2)]
+)
 def test_a_context_is_drawn_from_the_cumulated_law(uniform, context):
     assert draw_context(np.array([0.3, 0.5, 1.0]), uniform) == context
 
@@ -71,7 +82,10 @@ def test_bernoulli_rewards_are_zero_or_one():
 
 
 def test_bernoulli_rewards_need_means_between_zero_and_one():
-    with pytest.raises(th.InvalidInput, match=r"bounded: rewards: means between 0 and 1 for Bernoulli rewards expected, got -1\.0"):
+    with pytest.raises(
+        th.InvalidInput,
+        match=r"bounded: rewards: means between 0 and 1 for Bernoulli rewards expected, got -1\.0",
+    ):
         th.run("bounded", "greedy", horizon=10, rewards="bernoulli")
     with pytest.raises(th.InvalidInput, match="rewards: gaussian or bernoulli expected"):
         truth_of(FIXED, "poisson")
@@ -85,7 +99,9 @@ def test_luck_depends_on_seed_and_replicate_alone():
     simulate(instance, two, horizon=500, seed=1)
     assert one.contexts == two.contexts
     offsets = instance.sets.offsets[one.contexts]
-    noise = [np.array(player.rewards) - instance.means[offsets + player.arms] for player in (one, two)]
+    noise = [
+        np.array(player.rewards) - instance.means[offsets + player.arms] for player in (one, two)
+    ]
     assert noise[0] == pytest.approx(noise[1], abs=1e-12)
     assert diary(instance, 500, seed=1, replicate=1).contexts != one.contexts
     assert diary(instance, 500, seed=2).contexts != one.contexts
@@ -93,7 +109,16 @@ def test_luck_depends_on_seed_and_replicate_alone():
 
 def test_streams_are_independent_of_each_other():
     first = [stream.random() for stream in streams(0, 0)]
-    assert len({*first, *(stream.random() for stream in streams(0, 1)), *(stream.random() for stream in streams(1, 0))}) == 12
+    assert (
+        len(
+            {
+                *first,
+                *(stream.random() for stream in streams(0, 1)),
+                *(stream.random() for stream in streams(1, 0)),
+            }
+        )
+        == 12
+    )
     assert first == [stream.random() for stream in streams(0, 0)]
 
 
@@ -114,7 +139,8 @@ def test_labels_add_up_and_pulls_pool_to_rounds(name):
     assert (played.rounds.sum(axis=1) == played.times).all()
     fine = simulate(instance, policy, horizon=3000, times=np.arange(1, 3001))
     steps = np.diff(fine.regret.sum(axis=1), prepend=0.0)
-    assert np.abs(steps[:, None] - instance.gaps).min(axis=1).max() < 1e-9  # every step is the gap of some arm
+    # every step is the gap of some arm
+    assert np.abs(steps[:, None] - instance.gaps).min(axis=1).max() < 1e-9
     assert played.regret[-1].sum() == pytest.approx(steps.sum())
     assert (played.regret == fine.regret[played.times - 1]).all()
 
@@ -122,7 +148,12 @@ def test_labels_add_up_and_pulls_pool_to_rounds(name):
 def test_pulls_pooled_by_vector_equal_rounds():
     instance = th.instance("scenario-two")
     state = th.OAM().start(instance.sets, noise=1.0, horizon=5000)
-    play.of(state)(set_up.of(state)(state, truth_of(instance), start_score(checkpoints(5000), 5), *streams(0, 0)), 5000)
+    play.of(state)(
+        set_up.of(state)(
+            state, truth_of(instance), start_score(checkpoints(5000), 5), *streams(0, 0)
+        ),
+        5000,
+    )
     ledger = state.ledger
     assert ledger.played.sum() == ledger.chosen.sum() == ledger.visits.sum() == 5000
     assert (np.bincount(instance.sets.vector_ids, weights=ledger.chosen) == ledger.played).all()
@@ -132,8 +163,15 @@ def test_pulls_pooled_by_vector_equal_rounds():
 
 def test_a_run_in_blocks_is_the_run_in_one_go():
     """A horizon of several blocks gives what one block of the same rounds gives."""
-    whole = simulate(FIXED, th.LinUCB(horizon=300_000), horizon=300_000, times=np.array([1000, 131_072, 131_073, 300_000]))
-    part = simulate(FIXED, th.LinUCB(horizon=300_000), horizon=131_073, times=np.array([1000, 131_072, 131_073]))
+    whole = simulate(
+        FIXED,
+        th.LinUCB(horizon=300_000),
+        horizon=300_000,
+        times=np.array([1000, 131_072, 131_073, 300_000]),
+    )
+    part = simulate(
+        FIXED, th.LinUCB(horizon=300_000), horizon=131_073, times=np.array([1000, 131_072, 131_073])
+    )
     assert (whole.regret[:3] == part.regret).all()
 
 
@@ -157,7 +195,8 @@ def test_solves_are_counted():
     assert simulate(FIXED, th.Greedy(), horizon=100).solves == 0
 
 
-# Mean final regret and its standard error from an independent prototype: 40 runs at 1e4 and 1e5, 10 at 1e6.
+# Mean final regret and its standard error from an independent prototype: 40 runs at 1e4 and 1e5, 10
+# at 1e6.
 KNOWN = [
     ("fixed-u0.1", "linucb:width=fn", 1e4, 106, 6),
     ("fixed-u0.1", "linucb:width=fn", 1e5, 222, 13),
@@ -187,7 +226,9 @@ ROUGHLY_KNOWN = [
 
 @pytest.mark.parametrize(("name", "spec", "horizon", "mean", "error"), KNOWN)
 def test_regret_agrees_with_an_independent_prototype(name, spec, horizon, mean, error):
-    result = th.run(name, spec, horizon=horizon, replications=100 if horizon < 1e6 else 20, seed=1).results[0]
+    result = th.run(
+        name, spec, horizon=horizon, replications=100 if horizon < 1e6 else 20, seed=1
+    ).results[0]
     assert abs(result.mean - mean) < 4 * math.hypot(result.se, error)
 
 

@@ -1,4 +1,6 @@
-"""What counts as code that computes: no less than the simulator can reach, and nothing that compiles left out."""
+"""What counts as code that computes: no less than the simulator can reach, and nothing that
+compiles left out.
+"""
 
 import re
 from pathlib import Path
@@ -14,16 +16,20 @@ def test_all_that_the_simulator_reaches_is_counted():
     while waiting:
         name = waiting.pop()
         reached.add(name)
-        doors = {"thrifty.learner"} if name == "thrifty.policies.base" else set()  # Policy.learner() is a way up for users
+        # Policy.learner() is a way up for users
+        doors = {"thrifty.learner"} if name == "thrifty.policies.base" else set()
         waiting |= graph.find_modules_directly_imported_by(name) - reached - doors
-    harmless = {"errors", "files", "specs", "sources"}  # messages and files: no number depends on them
+    # messages and files: no number depends on them
+    harmless = {"errors", "files", "specs", "sources"}
     assert {name.split(".")[1] for name in reached} - harmless <= set(COMPUTING)
 
 
 def test_every_compiled_function_is_in_a_file_that_is_counted():
     counted = set(computing_files())
     for path in PACKAGE.rglob("*.py"):
-        if re.search(r"^@(compiled|kernel|implements)|= Compiled\(", path.read_text(), flags=re.MULTILINE):
+        if re.search(
+            r"^@(compiled|kernel|implements)|= Compiled\(", path.read_text(), flags=re.MULTILINE
+        ):
             assert path in counted, path
 
 

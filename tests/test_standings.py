@@ -14,13 +14,17 @@ NAMES = ["fixed-u0.1", "scenario-one"]
 
 @pytest.fixture(scope="module")
 def study():
-    return th.run(NAMES, ["lints", "greedy", "linucb"], horizon=[200, 400], replications=30, progress=False)
+    return th.run(
+        NAMES, ["lints", "greedy", "linucb"], horizon=[200, 400], replications=30, progress=False
+    )
 
 
 def test_a_standing_is_the_geometric_mean_of_ratios(study):
     found = {(standing.policy, standing.horizon): standing for standing in standings(study.results)}
     assert len(found) == 6
-    ratios = {name: study[name, "linucb", 400].mean / study[name, "lints", 400].mean for name in NAMES}
+    ratios = {
+        name: study[name, "linucb", 400].mean / study[name, "lints", 400].mean for name in NAMES
+    }
     tails = [study[name, "linucb", 400].p95 / study[name, "lints", 400].p95 for name in NAMES]
     standing = found["linucb", 400]
     assert standing.ratio == pytest.approx(math.sqrt(math.prod(ratios.values())))
@@ -52,8 +56,15 @@ def test_the_standard_error_of_a_standing_knows_that_instances_share_their_luck(
     pairs = [(study[name, "linucb", 400].final, study[name, "lints", 400].final) for name in NAMES]
     rng = np.random.default_rng(0)
     draws = [rng.integers(30, size=30) for _ in range(2000)]
-    ratios = [math.exp(np.mean([math.log(mine[draw].mean() / base[draw].mean()) for mine, base in pairs])) for draw in draws]
-    [standing] = [standing for standing in standings(study.results) if (standing.policy, standing.horizon) == ("linucb", 400)]
+    ratios = [
+        math.exp(np.mean([math.log(mine[draw].mean() / base[draw].mean()) for mine, base in pairs]))
+        for draw in draws
+    ]
+    [standing] = [
+        standing
+        for standing in standings(study.results)
+        if (standing.policy, standing.horizon) == ("linucb", 400)
+    ]
     assert standing.error == pytest.approx(np.std(ratios), rel=0.25)
 
 
@@ -71,12 +82,22 @@ def test_what_the_yardstick_has_not_played_does_not_count(study):
 def test_runs_on_the_worst_arm_are_stuck_and_those_on_the_best_are_not():
     instance = th.Instance(th.ActionSets([[[1, 0], [0, 1], [0.4, 0]]]), theta=[1, 0])
     for arm, stuck in ((0, 0), (1, 4), (2, 4)):  # a gap of 0.6 is more than half of the largest, 1
-        assert stuck_runs(th.run(instance, FirstArm(arm), horizon=100, replications=4, progress=False).results[0]) == stuck
+        assert (
+            stuck_runs(
+                th.run(
+                    instance, FirstArm(arm), horizon=100, replications=4, progress=False
+                ).results[0]
+            )
+            == stuck
+        )
 
 
 def test_no_regret_at_all_counts_as_one_small_mistake():
     instance = th.Instance(th.ActionSets([[[1, 0], [0, 1], [0.4, 0]]]), theta=[1, 0], name="easy")
-    perfect, base = (th.run(instance, policy, horizon=100, replications=20, progress=False).results[0] for policy in (FirstArm(0), "lints"))
+    perfect, base = (
+        th.run(instance, policy, horizon=100, replications=20, progress=False).results[0]
+        for policy in (FirstArm(0), "lints")
+    )
     assert relative(perfect, base).means == pytest.approx(0.6 / 20 / base.mean)
 
 

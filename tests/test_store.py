@@ -22,7 +22,14 @@ ASKED = {"horizon": 400, "replications": 6, "seed": 3}
 
 def batch(first, stop):
     numbers = np.arange(first, stop)
-    return Batch(first, numbers.reshape(-1, 1, 1) * 1.0, numbers.reshape(-1, 1, 1), numbers, numbers, float(stop - first))
+    return Batch(
+        first,
+        numbers.reshape(-1, 1, 1) * 1.0,
+        numbers.reshape(-1, 1, 1),
+        numbers,
+        numbers,
+        float(stop - first),
+    )
 
 
 def files_of(folder):
@@ -67,7 +74,17 @@ def test_files_are_tables_for_anybody(tmp_path):
     study = th.run("fixed-u0.1", "oam", out=tmp_path, **ASKED)
     [path] = files_of(tmp_path)
     table = pq.read_table(path).to_pydict()
-    assert set(table) == {"instance", "policy", "replicate", "round", "label", "rounds", "regret", "solves", "unsolved"}
+    assert set(table) == {
+        "instance",
+        "policy",
+        "replicate",
+        "round",
+        "label",
+        "rounds",
+        "regret",
+        "solves",
+        "unsolved",
+    }
     final = [row for row, t in enumerate(table["round"]) if t == 400]
     assert sum(table["regret"][row] for row in final) / 6 == pytest.approx(study.results[0].mean)
     assert set(table["instance"]) == {"fixed-u0.1"}
@@ -84,7 +101,10 @@ def test_nothing_is_computed_twice(tmp_path):
 def test_more_replications_compute_only_the_new_ones(tmp_path):
     th.run("fixed-u0.1", "lints", out=tmp_path, **ASKED)
     more = th.run("fixed-u0.1", "lints", out=tmp_path, **ASKED | {"replications": 15})
-    assert [path.name for path in files_of(tmp_path)] == ["000000-000006.parquet", "000006-000015.parquet"]
+    assert [path.name for path in files_of(tmp_path)] == [
+        "000000-000006.parquet",
+        "000006-000015.parquet",
+    ]
     assert same(more, th.run("fixed-u0.1", "lints", **ASKED | {"replications": 15}))
     fewer = th.run("fixed-u0.1", "lints", out=tmp_path, **ASKED | {"replications": 9})
     assert np.array_equal(fewer.results[0].regret, more.results[0].regret[:9])
@@ -100,13 +120,20 @@ def test_another_question_is_another_file(tmp_path, change):
 
 def test_another_truth_under_the_same_name_is_another_file(tmp_path):
     for theta in ([1, 0], [1, 0.01]):
-        th.run(th.Instance(th.instance("fixed-u0.1").sets, theta=theta, name="mine"), "lints", out=tmp_path, **ASKED)
+        th.run(
+            th.Instance(th.instance("fixed-u0.1").sets, theta=theta, name="mine"),
+            "lints",
+            out=tmp_path,
+            **ASKED,
+        )
     assert len({path.parent for path in files_of(tmp_path)}) == 2
 
 
 def test_a_change_of_the_code_that_computes_is_another_key(tmp_path, monkeypatch):
     question = Question(th.instance("fixed-u0.1"), th.LinTS(), 100)
-    others = {Question(th.instance("fixed-u0.1"), policy, 100).code for policy in (th.OAM(), th.LinUCB())}
+    others = {
+        Question(th.instance("fixed-u0.1"), policy, 100).code for policy in (th.OAM(), th.LinUCB())
+    }
     assert question.code not in others  # each hashes its own file
     monkeypatch.setattr("thrifty.questions._code", _code.__wrapped__)  # not from memory
     assert Question(th.instance("fixed-u0.1"), th.LinTS(), 100).key == question.key
@@ -137,7 +164,12 @@ def spoil_numbers(path):
     table = pq.read_table(path)
     regret = table.column("regret").to_numpy().copy()
     regret[-1] += 1e-9
-    pq.write_table(table.set_column(table.schema.get_field_index("regret"), "regret", [regret]).replace_schema_metadata(table.schema.metadata), path)
+    pq.write_table(
+        table.set_column(
+            table.schema.get_field_index("regret"), "regret", [regret]
+        ).replace_schema_metadata(table.schema.metadata),
+        path,
+    )
 
 
 def spoil_metadata(path):
@@ -151,7 +183,15 @@ def spoil_question(path):
     pq.write_table(table.replace_schema_metadata({b"thrifty": json.dumps(head)}), path)
 
 
-SPOILERS = [spoil_nonsense, spoil_cut, spoil_empty, spoil_foreign, spoil_numbers, spoil_metadata, spoil_question]
+SPOILERS = [
+    spoil_nonsense,
+    spoil_cut,
+    spoil_empty,
+    spoil_foreign,
+    spoil_numbers,
+    spoil_metadata,
+    spoil_question,
+]
 
 
 @pytest.mark.parametrize("spoil", SPOILERS)
@@ -179,13 +219,19 @@ def test_a_bit_that_flips_anywhere_changes_no_number(tmp_path):
     [path] = files_of(tmp_path)
     content, noticed = path.read_bytes(), 0
     for position in range(0, len(content), 37):
-        path.write_bytes(content[:position] + bytes([content[position] ^ 4]) + content[position + 1 :])
+        path.write_bytes(
+            content[:position] + bytes([content[position] ^ 4]) + content[position + 1 :]
+        )
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             found = store.read(question)
         noticed += len(caught)
         assert len(caught) + len(found) == 1
-        assert all(np.array_equal(batch.regret, played.regret) and np.array_equal(batch.rounds, played.rounds) for batch in found)
+        assert all(
+            np.array_equal(batch.regret, played.regret)
+            and np.array_equal(batch.rounds, played.rounds)
+            for batch in found
+        )
     assert noticed > 100
 
 
@@ -200,11 +246,21 @@ def test_a_file_in_the_wrong_place_is_not_taken_for_an_answer(tmp_path):
 
 
 def test_kept_results_are_read_without_computing(tmp_path):
-    study = th.run(["fixed-u0.1", "random-theta:seed=each"], ["lints", "oam"], out=tmp_path, **ASKED | {"horizon": [100, 300]})
+    study = th.run(
+        ["fixed-u0.1", "random-theta:seed=each"],
+        ["lints", "oam"],
+        out=tmp_path,
+        **ASKED | {"horizon": [100, 300]},
+    )
     found = read_results(tmp_path)
     assert same(study, th.Study(found))
     for result, kept in zip(study.results, found, strict=True):
-        assert (result.instance, result.policy, result.horizon, result.constant) == (kept.instance, kept.policy, kept.horizon, kept.constant)
+        assert (result.instance, result.policy, result.horizon, result.constant) == (
+            kept.instance,
+            kept.policy,
+            kept.horizon,
+            kept.constant,
+        )
 
 
 @pytest.mark.parametrize(
@@ -280,32 +336,50 @@ import resource, sys
 import thrifty as th
 resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
 from thrifty import cli
-sys.argv = ["thrifty", "run", "fixed-u0.1", "--policy", "lints", "--horizon", "300", "--replications", "20", "--out", sys.argv[1]]
+sys.argv = [
+    *("thrifty", "run", "fixed-u0.1", "--policy", "lints"),
+    *("--horizon", "300", "--replications", "20", "--out", sys.argv[1]),
+]
 cli.main()
 """
 
 
 def test_a_disk_that_takes_no_more_ends_in_one_line_and_leaves_no_broken_file(tmp_path):
-    done = subprocess.run([sys.executable, "-c", FULL_DISK, str(tmp_path)], check=False, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(
+        [sys.executable, "-c", FULL_DISK, str(tmp_path)],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
     assert done.returncode == 2
     [line] = done.stderr.splitlines()
     assert line.startswith("thrifty: ")
     assert line.endswith("cannot be written: File too large")
     assert files_of(tmp_path) == []
-    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["study.toml", "_instance.toml"]  # small enough to fit
+    # small enough to fit
+    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == [
+        "study.toml",
+        "_instance.toml",
+    ]
 
 
 def test_compiled_policies_of_ones_own_differ_by_all_their_parameters_and_all_their_files():
     from tests.plain import Inherited, Needy
 
     problem = th.instance("fixed-u0.1")
-    keys = {Question(problem, policy, 100).key for policy in (Needy(arm=0), Needy(arm=1), Inherited(), th.OAM())}
+    keys = {
+        Question(problem, policy, 100).key
+        for policy in (Needy(arm=0), Needy(arm=1), Inherited(), th.OAM())
+    }
     assert len(keys) == 4
     assert {path.name for path in _source_files(Inherited)} == {"plain.py", "oam.py"}
 
 
 def test_a_policy_without_a_file_cannot_be_kept(tmp_path):
-    made = type("Made", (), {"__module__": "nowhere", "start": None, "choose": None, "learn": None})()
+    made = type(
+        "Made", (), {"__module__": "nowhere", "start": None, "choose": None, "learn": None}
+    )()
     with pytest.raises(th.InvalidInput, match="a policy defined in a file"):
         Question(th.instance("fixed-u0.1"), made, 100).code  # noqa: B018
 
@@ -320,4 +394,5 @@ def test_policies_of_ones_own_are_kept_by_their_parameters_and_their_code(tmp_pa
     th.run("fixed-u0.1", "greedy", out=tmp_path, horizon=50, replications=2)
     assert (tmp_path / "study.toml").exists()
     th.run("fixed-u0.1", FirstArm(2), out=tmp_path, horizon=50, replications=2)
-    assert [path.name for path in tmp_path.glob("*study.toml*")] == ["_study.toml.aside"]  # it was of another study
+    # it was of another study
+    assert [path.name for path in tmp_path.glob("*study.toml*")] == ["_study.toml.aside"]

@@ -12,14 +12,26 @@ from thrifty.results import Result
 
 def same(one, other):
     return all(
-        np.array_equal(a.regret, b.regret) and np.array_equal(a.rounds, b.rounds) and np.array_equal(a.solves, b.solves)
+        np.array_equal(a.regret, b.regret)
+        and np.array_equal(a.rounds, b.rounds)
+        and np.array_equal(a.solves, b.solves)
         for a, b in zip(one.results, other.results, strict=True)
     )
 
 
 def test_the_same_bits_for_any_number_of_threads_and_any_company():
     specs = ["oam", "lints", "ossb", "egreedy"]
-    one, two, eight = (th.run(["fixed-u0.1", "scenario-one"], specs, horizon=2000, replications=6, seed=5, threads=threads) for threads in (1, 2, 8))
+    one, two, eight = (
+        th.run(
+            ["fixed-u0.1", "scenario-one"],
+            specs,
+            horizon=2000,
+            replications=6,
+            seed=5,
+            threads=threads,
+        )
+        for threads in (1, 2, 8)
+    )
     assert same(one, two)
     assert same(one, eight)
     alone = th.run("scenario-one", "lints", horizon=2000, replications=6, seed=5)
@@ -27,7 +39,10 @@ def test_the_same_bits_for_any_number_of_threads_and_any_company():
 
 
 def test_more_replications_keep_the_first_ones():
-    few, many = (th.run("fixed-u0.1", "lints", horizon=500, replications=count).results[0] for count in (3, 7))
+    few, many = (
+        th.run("fixed-u0.1", "lints", horizon=500, replications=count).results[0]
+        for count in (3, 7)
+    )
     assert np.array_equal(many.regret[:3], few.regret)
 
 
@@ -46,7 +61,12 @@ def test_statistics_are_those_of_the_final_regret():
 def test_no_ratio_where_the_bound_is_zero_or_does_not_apply():
     assert th.run("bounded", "greedy", horizon=100, replications=2).results[0].ratio is None
     bernoulli = th.Instance(th.instance("fixed-u0.1").sets, theta=[0.8, 0.2])
-    assert th.run(bernoulli, "greedy", horizon=100, replications=2, rewards="bernoulli").results[0].ratio is None
+    assert (
+        th.run(bernoulli, "greedy", horizon=100, replications=2, rewards="bernoulli")
+        .results[0]
+        .ratio
+        is None
+    )
 
 
 def test_a_single_replication_has_no_standard_error():
@@ -57,13 +77,34 @@ def test_a_single_replication_has_no_standard_error():
 
 def test_json_keeps_the_contract():
     [entry] = th.run("fixed-u0.1", th.OAM(c=1), horizon=1e3, replications=4).to_json()
-    keys = ["instance", "policy", "horizon", "replications", "mean", "se", "median", "p95", "max", "checkpoints", "labels", "seconds", "rounds_per_second"]
+    keys = [
+        "instance",
+        "policy",
+        "horizon",
+        "replications",
+        "mean",
+        "se",
+        "median",
+        "p95",
+        "max",
+        "checkpoints",
+        "labels",
+        "seconds",
+        "rounds_per_second",
+    ]
     assert set(keys) <= set(entry)
-    assert (entry["instance"], entry["policy"], entry["horizon"], entry["replications"]) == ("fixed-u0.1", "oam:c=1", 1000, 4)
+    assert (entry["instance"], entry["policy"], entry["horizon"], entry["replications"]) == (
+        "fixed-u0.1",
+        "oam:c=1",
+        1000,
+        4,
+    )
     assert entry["checkpoints"]["1000"] == pytest.approx(entry["mean"])
     assert set(entry["labels"]) == {"init", "exploit", "forced", "matched", "wasted"}
     assert sum(label["rounds"] for label in entry["labels"].values()) == pytest.approx(1000)
-    assert sum(label["regret"] for label in entry["labels"].values()) == pytest.approx(entry["mean"])
+    assert sum(label["regret"] for label in entry["labels"].values()) == pytest.approx(
+        entry["mean"]
+    )
 
 
 def test_summary_and_lookup():
@@ -82,7 +123,11 @@ def test_the_figure_has_a_panel_for_each_instance_and_a_line_for_each_policy(tmp
     assert [line.get_label() for line in second.get_lines()] == ["greedy", "lints"]  # C = 0 there
     assert first.get_lines()[1].get_color() == second.get_lines()[1].get_color()
     study.write(tmp_path / "new" / "folder")
-    assert sorted(path.name for path in (tmp_path / "new" / "folder").iterdir()) == ["regret.png", "regret.svg", "results.json"]
+    assert sorted(path.name for path in (tmp_path / "new" / "folder").iterdir()) == [
+        "regret.png",
+        "regret.svg",
+        "results.json",
+    ]
 
 
 class Broken:
@@ -99,20 +144,68 @@ class Broken:
 @pytest.mark.parametrize(
     ("arguments", "options", "message"),
     [
-        (("fixed-u0.1", "linucb"), {"horizon": 0}, "horizon: a whole number from 1 to 1e+12 expected, got 0"),
-        (("fixed-u0.1", "linucb"), {"horizon": 10.5}, "horizon: a whole number from 1 to 1e+12 expected, got 10.5"),
-        (("fixed-u0.1", "linucb"), {"horizon": math.nan}, "horizon: a finite number expected, got nan"),
-        (("fixed-u0.1", "linucb"), {"horizon": 10, "replications": 0}, "replications: a whole number from 1 to 1e+07 expected, got 0"),
-        (("fixed-u0.1", "linucb"), {"horizon": 10, "seed": -1}, "seed: a whole number from 0 to 9.22337e+18 expected, got -1"),
-        (("fixed-u0.1", "linucb"), {"horizon": 10, "threads": 0}, "threads: a whole number from 1 to 1024 expected, got 0"),
-        (("fixed-u0.1", "linucp"), {"horizon": 10}, "unknown policy 'linucp'; did you mean 'linucb'?"),
-        (("fixed-u0.3x", "linucb"), {"horizon": 10}, "unknown instance 'fixed-u0.3x'; did you mean 'fixed-u0.2'?"),
+        (
+            ("fixed-u0.1", "linucb"),
+            {"horizon": 0},
+            "horizon: a whole number from 1 to 1e+12 expected, got 0",
+        ),
+        (
+            ("fixed-u0.1", "linucb"),
+            {"horizon": 10.5},
+            "horizon: a whole number from 1 to 1e+12 expected, got 10.5",
+        ),
+        (
+            ("fixed-u0.1", "linucb"),
+            {"horizon": math.nan},
+            "horizon: a finite number expected, got nan",
+        ),
+        (
+            ("fixed-u0.1", "linucb"),
+            {"horizon": 10, "replications": 0},
+            "replications: a whole number from 1 to 1e+07 expected, got 0",
+        ),
+        (
+            ("fixed-u0.1", "linucb"),
+            {"horizon": 10, "seed": -1},
+            "seed: a whole number from 0 to 9.22337e+18 expected, got -1",
+        ),
+        (
+            ("fixed-u0.1", "linucb"),
+            {"horizon": 10, "threads": 0},
+            "threads: a whole number from 1 to 1024 expected, got 0",
+        ),
+        (
+            ("fixed-u0.1", "linucp"),
+            {"horizon": 10},
+            "unknown policy 'linucp'; did you mean 'linucb'?",
+        ),
+        (
+            ("fixed-u0.3x", "linucb"),
+            {"horizon": 10},
+            "unknown instance 'fixed-u0.3x'; did you mean 'fixed-u0.2'?",
+        ),
         ((["fixed-u0.1"], []), {"horizon": 10}, "policies: at least one expected, got []"),
         (("fixed-u0.1", "linucb"), {"horizon": []}, "horizon: at least one expected, got []"),
-        (("fixed-u0.1", Broken()), {"horizon": 10}, "Broken: choose: an arm from 0 to 2 expected, got 17"),
-        (("fixed-u0.1", ["linucb", "linucb"]), {"horizon": 10}, "policies[1]: a name not used before expected, got 'linucb'"),
-        (("fixed-u0.1", Broken), {"horizon": 10}, "policy: an instance, Broken() expected, got <class 'tests.test_study.Broken'>"),
-        ((3, "linucb"), {"horizon": 10}, "instances: thrifty.Instance, or the name of one expected, got 3"),
+        (
+            ("fixed-u0.1", Broken()),
+            {"horizon": 10},
+            "Broken: choose: an arm from 0 to 2 expected, got 17",
+        ),
+        (
+            ("fixed-u0.1", ["linucb", "linucb"]),
+            {"horizon": 10},
+            "policies[1]: a name not used before expected, got 'linucb'",
+        ),
+        (
+            ("fixed-u0.1", Broken),
+            {"horizon": 10},
+            "policy: an instance, Broken() expected, got <class 'tests.test_study.Broken'>",
+        ),
+        (
+            (3, "linucb"),
+            {"horizon": 10},
+            "instances: thrifty.Instance, or the name of one expected, got 3",
+        ),
     ],
 )
 def test_mistakes_are_named_before_any_work(arguments, options, message):
@@ -122,7 +215,9 @@ def test_mistakes_are_named_before_any_work(arguments, options, message):
 
 
 def test_an_object_that_is_no_policy():
-    with pytest.raises(th.InvalidInput, match="an object with start, choose and learn \\(start is missing\\)"):
+    with pytest.raises(
+        th.InvalidInput, match="an object with start, choose and learn \\(start is missing\\)"
+    ):
         th.run("fixed-u0.1", object(), horizon=10)
 
 

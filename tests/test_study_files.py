@@ -23,32 +23,80 @@ seed = 9
 
 @pytest.fixture
 def study_file(tmp_path):
-    th.Instance(th.instance("scenario-one").sets, theta=[1, 0, 0.9], name="mine").save(tmp_path / "mine.toml")
+    th.Instance(th.instance("scenario-one").sets, theta=[1, 0, 0.9], name="mine").save(
+        tmp_path / "mine.toml"
+    )
     path = tmp_path / "study.toml"
     path.write_text(STUDY)
     return path
 
 
 def thrifty(*arguments):
-    return subprocess.run([sys.executable, "-m", "thrifty", *map(str, arguments)], check=False, capture_output=True, text=True, timeout=300)
+    return subprocess.run(
+        [sys.executable, "-m", "thrifty", *map(str, arguments)],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
 
 
 def entries(done):
     assert (done.returncode, done.stderr) == (0, "")
-    return [{key: value for key, value in entry.items() if key not in ("seconds", "rounds_per_second", "chunks")} for entry in json.loads(done.stdout)]
+    return [
+        {
+            key: value
+            for key, value in entry.items()
+            if key not in ("seconds", "rounds_per_second", "chunks")
+        }
+        for entry in json.loads(done.stdout)
+    ]
 
 
 def test_a_file_and_the_command_line_give_the_same(study_file, tmp_path):
     by_file = entries(thrifty("run", "--study", study_file, "--json"))
-    options = ("--policy", "oam:c=1", "--policy", "lints", "--horizon", "100", "--horizon", "500", "--replications", "4", "--seed", "9", "--json")
-    by_hand = entries(thrifty("run", "fixed-u0.1", tmp_path / "mine.toml", "random-theta:arms=7,seed=each", *options))
+    options = (
+        "--policy",
+        "oam:c=1",
+        "--policy",
+        "lints",
+        "--horizon",
+        "100",
+        "--horizon",
+        "500",
+        "--replications",
+        "4",
+        "--seed",
+        "9",
+        "--json",
+    )
+    by_hand = entries(
+        thrifty(
+            "run", "fixed-u0.1", tmp_path / "mine.toml", "random-theta:arms=7,seed=each", *options
+        )
+    )
     assert by_file == by_hand
     assert len(by_file) == 3 * 2 * 2
 
 
 def test_options_beside_a_file_win(study_file):
-    found = entries(thrifty("run", "--study", study_file, "--policy", "greedy", "--horizon", "50", "--replications", "2", "--json"))
-    assert {(entry["policy"], entry["horizon"], entry["replications"], entry["seed"]) for entry in found} == {("greedy", 50, 2, 9)}
+    found = entries(
+        thrifty(
+            "run",
+            "--study",
+            study_file,
+            "--policy",
+            "greedy",
+            "--horizon",
+            "50",
+            "--replications",
+            "2",
+            "--json",
+        )
+    )
+    assert {
+        (entry["policy"], entry["horizon"], entry["replications"], entry["seed"]) for entry in found
+    } == {("greedy", 50, 2, 9)}
 
 
 def test_what_is_kept_can_be_asked_again_from_its_folder(study_file, tmp_path):
@@ -57,7 +105,15 @@ def test_what_is_kept_can_be_asked_again_from_its_folder(study_file, tmp_path):
     kept = read_results(out)
     (tmp_path / "mine.toml").unlink()  # the folder has its own copy
     asked = read_study(out / "study.toml")
-    again = th.run(asked.instances, asked.policies, horizon=asked.horizon, replications=asked.replications, seed=asked.seed, rewards=asked.rewards, out=out)
+    again = th.run(
+        asked.instances,
+        asked.policies,
+        horizon=asked.horizon,
+        replications=asked.replications,
+        seed=asked.seed,
+        rewards=asked.rewards,
+        out=out,
+    )
     assert same(th.Study(kept), again)
     assert len(list(out.rglob("*.parquet"))) == len(kept)  # nothing was computed twice
 
@@ -83,12 +139,32 @@ def test_an_unknown_key_is_named_with_its_line(study_file, line, number, message
     [
         (r"policies = .*", 'policies = "lints', r"not valid TOML: .*line 3"),
         (r"policies = .*", "", r"policies: this key expected, got nothing"),
-        (r"policies = .*", "policies = [1]", r"line 3: policies: a list of names expected, got \[1\]"),
-        (r"instances = .*", "instances = []", r"line 2: instances: a list of names expected, got \[\]"),
+        (
+            r"policies = .*",
+            "policies = [1]",
+            r"line 3: policies: a list of names expected, got \[1\]",
+        ),
+        (
+            r"instances = .*",
+            "instances = []",
+            r"line 2: instances: a list of names expected, got \[\]",
+        ),
         (r"instances = .*", 'instances = ["gone.toml"]', r"gone.toml: No such file"),
-        (r"horizon = .*", "horizon = 0.5", r"horizon: a whole number from 1 to 1e\+12 expected, got 0.5"),
-        (r"horizon = .*", "horizon = [10, 10]", r"horizon\[1\]: each horizon once expected, got '10'"),
-        (r"replications = .*", 'replications = "many"', r"study.toml: replications: a finite number expected, got 'many'"),
+        (
+            r"horizon = .*",
+            "horizon = 0.5",
+            r"horizon: a whole number from 1 to 1e\+12 expected, got 0.5",
+        ),
+        (
+            r"horizon = .*",
+            "horizon = [10, 10]",
+            r"horizon\[1\]: each horizon once expected, got '10'",
+        ),
+        (
+            r"replications = .*",
+            'replications = "many"',
+            r"study.toml: replications: a finite number expected, got 'many'",
+        ),
         (r"seed = .*", "seed = true", r"seed: a finite number expected, got True"),
     ],
 )

@@ -1,4 +1,6 @@
-"""thrifty: exploration that costs no more than it must. Linear contextual bandits with finitely many contexts and arms."""
+"""thrifty: exploration that costs no more than it must. Linear contextual bandits with finitely
+many contexts and arms.
+"""
 
 from importlib import import_module
 from importlib.metadata import version
@@ -9,10 +11,31 @@ if TYPE_CHECKING:
     from thrifty.allocation import Allocation, Status, allocate
     from thrifty.bound import Bound, lower_bound
     from thrifty.catalog import instance
-    from thrifty.errors import BadFile, InvalidInput, SetAside, ThriftyError, UnknownName, Unreachable
+    from thrifty.errors import (
+        BadFile,
+        InvalidInput,
+        SetAside,
+        ThriftyError,
+        UnknownName,
+        Unreachable,
+    )
     from thrifty.instances import Instance
     from thrifty.learner import Decision, Explanation, Learner
-    from thrifty.policies import DEL, IDS, OAM, OSSB, SOLID, EGreedy, EndOA, Greedy, LinTS, LinUCB, Policy, Thrifty, policy
+    from thrifty.policies import (
+        DEL,
+        IDS,
+        OAM,
+        OSSB,
+        SOLID,
+        EGreedy,
+        EndOA,
+        Greedy,
+        LinTS,
+        LinUCB,
+        Policy,
+        Thrifty,
+        policy,
+    )
     from thrifty.results import Result
     from thrifty.study import Study, run
 

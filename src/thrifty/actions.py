@@ -37,11 +37,22 @@ class ActionSets:
             raise InvalidInput("contexts", "a list of action sets", sets)
         blocks = _blocks(sets)
         self.rows: Floats = _frozen(np.concatenate(blocks))
-        self.offsets: Ints = _frozen(np.cumsum([0, *(len(block) for block in blocks)], dtype=np.int64))
+        self.offsets: Ints = _frozen(
+            np.cumsum([0, *(len(block) for block in blocks)], dtype=np.int64)
+        )
         self.context_names = _names(context_names, len(blocks), "context_names", "context")
-        if arm_names is not None and (not isinstance(arm_names, Sequence) or len(arm_names) != len(blocks)):
-            raise InvalidInput("arm_names", f"a list of {len(blocks)} (one for each context)", arm_names)
-        self.arm_names = tuple(_names(None if arm_names is None else arm_names[m], len(block), f"arm_names[{m}]", "arm") for m, block in enumerate(blocks))
+        if arm_names is not None and (
+            not isinstance(arm_names, Sequence) or len(arm_names) != len(blocks)
+        ):
+            raise InvalidInput(
+                "arm_names", f"a list of {len(blocks)} (one for each context)", arm_names
+            )
+        self.arm_names = tuple(
+            _names(
+                None if arm_names is None else arm_names[m], len(block), f"arm_names[{m}]", "arm"
+            )
+            for m, block in enumerate(blocks)
+        )
 
     @property
     def contexts(self) -> int:
@@ -107,21 +118,27 @@ class ActionSets:
         )
 
     def __hash__(self) -> int:
-        return hash((self.rows.tobytes(), self.offsets.tobytes(), self.context_names, self.arm_names))
+        return hash(
+            (self.rows.tobytes(), self.offsets.tobytes(), self.context_names, self.arm_names)
+        )
 
     def __repr__(self) -> str:
         return f"ActionSets({self.contexts} contexts, {len(self.rows)} arms, d={self.dimension})"
 
 
 def _blocks(sets: Sequence[ArrayLike]) -> list[Floats]:
-    """The sets as float arrays (K_m, d), all of one dimension, without NaN, infinity or negative zeros."""
+    """The sets as float arrays (K_m, d), all of one dimension, without NaN, infinity or negative
+    zeros.
+    """
     if len(sets) == 0:
         raise InvalidInput("contexts", "at least one action set", NOTHING)
     blocks = [_block(arms, f"contexts[{m}].arms") for m, arms in enumerate(sets)]
     dimension = blocks[0].shape[1]
     for m, block in enumerate(blocks):
         if block.shape[1] != dimension:
-            raise InvalidInput(f"contexts[{m}].arms[0]", f"{dimension} numbers (as in contexts[0])", block.shape[1])
+            raise InvalidInput(
+                f"contexts[{m}].arms[0]", f"{dimension} numbers (as in contexts[0])", block.shape[1]
+            )
     return blocks
 
 
@@ -146,7 +163,9 @@ def _explain(arms: ArrayLike, where: str) -> NoReturn:
     for i, arm in enumerate(arms):
         vector = finite_numbers(arm, f"{where}[{i}]")
         if len(vector) != len(first):
-            raise InvalidInput(f"{where}[{i}]", f"{len(first)} numbers (as in {where}[0])", len(vector))
+            raise InvalidInput(
+                f"{where}[{i}]", f"{len(first)} numbers (as in {where}[0])", len(vector)
+            )
     raise InvalidInput(where, "a list of arms", arms)
 
 
@@ -158,7 +177,11 @@ def default_names(count: int) -> tuple[str, ...]:
 def _names(names: Sequence[str] | None, count: int, where: str, kind: str) -> tuple[str, ...]:
     if names is None:
         return default_names(count)
-    if isinstance(names, str) or not isinstance(names, Sequence) or any(not isinstance(name, str) for name in names):
+    if (
+        isinstance(names, str)
+        or not isinstance(names, Sequence)
+        or any(not isinstance(name, str) for name in names)
+    ):
         raise InvalidInput(where, "a list of strings", names)
     if len(names) != count:
         raise InvalidInput(where, f"a list of {count} (one for each {kind})", names)

@@ -28,7 +28,14 @@ class Batch:
         """The replicates first to stop - 1."""
         cut = slice(first - self.first, stop - self.first)
         share = (stop - first) / len(self.solves)
-        return Batch(first, self.regret[cut], self.rounds[cut], self.solves[cut], self.unsolved[cut], self.seconds * share)
+        return Batch(
+            first,
+            self.regret[cut],
+            self.rounds[cut],
+            self.solves[cut],
+            self.unsolved[cut],
+            self.seconds * share,
+        )
 
 
 def gaps(batches: Iterable[Batch], replications: int) -> list[range]:
@@ -43,7 +50,9 @@ def gaps(batches: Iterable[Batch], replications: int) -> list[range]:
 
 
 def assemble(batches: Iterable[Batch], replications: int) -> Batch:
-    """The first replications as one batch, out of batches that cover them, perhaps more than once."""
+    """The first replications as one batch, out of batches that cover them, perhaps more than
+    once.
+    """
     parts: list[Batch] = []
     reached = 0
     for batch in sorted(batches, key=lambda batch: batch.first):

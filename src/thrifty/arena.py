@@ -1,6 +1,8 @@
-"""`thrifty arena`: every policy on a wide suite of instances, ranked by regret relative to heuristic Thompson sampling.
+"""`thrifty arena`: every policy on a wide suite of instances, ranked by regret relative to
+heuristic Thompson sampling.
 
-Some of the instances were looked at while the policy `thrifty` was made: they are named, and reported apart from those that were drawn afterwards, once.
+Some of the instances were looked at while the policy `thrifty` was made: they are named, and
+reported apart from those that were drawn afterwards, once.
 """
 
 import json
@@ -24,7 +26,8 @@ from thrifty.study import ask, run_together
 
 STANDINGS_FILE = "standings.json"
 
-LEADERS = ("thrifty", YARDSTICK)  # compared with each other to a higher precision than with the rest
+# compared with each other to a higher precision than with the rest
+LEADERS = ("thrifty", YARDSTICK)
 REST = (
     "thrifty:noise=estimate",
     "ids",
@@ -47,10 +50,15 @@ def _drawn(commit: int) -> tuple[int, ...]:
 
 
 UNSEEN_SEEDS = _drawn(0x35B870940825)  # by the commit in which the policy thrifty was finished
-TUNED_SEEDS = (*range(20), *_drawn(0x28EB568A27B7), *_drawn(0xFF8C13CFEF8B))  # the latter were unseen by versions before
+# the latter were unseen by versions before
+TUNED_SEEDS = (*range(20), *_drawn(0x28EB568A27B7), *_drawn(0xFF8C13CFEF8B))
 GROUPS = {
     "unseen": tuple(f"drawn:seed={seed}" for seed in UNSEEN_SEEDS),
-    "tuned": (*(name for name in CATALOG if name != "drawn"), "end-of-optimism:eps=0.05,a=2", *(f"drawn:seed={seed}" for seed in TUNED_SEEDS)),
+    "tuned": (
+        *(name for name in CATALOG if name != "drawn"),
+        "end-of-optimism:eps=0.05,a=2",
+        *(f"drawn:seed={seed}" for seed in TUNED_SEEDS),
+    ),
 }
 
 
@@ -86,7 +94,11 @@ class Arena:
 
     def to_json(self) -> list[dict[str, object]]:
         """The JSON of `thrifty arena --json`."""
-        return [{"group": group} | standing.to_json() for group, found in self.standings.items() for standing in found]
+        return [
+            {"group": group} | standing.to_json()
+            for group, found in self.standings.items()
+            for standing in found
+        ]
 
     def write_standings(self) -> None:
         """Write standings.json into the folder."""
@@ -103,7 +115,9 @@ def play(
     cluster: str | None = None,
     progress: bool | None = None,
 ) -> Arena:
-    """Let all policies, or the leaders and those given, play the suite, or only some groups of it, into a folder; what is there is not played again."""
+    """Let all policies, or the leaders and those given, play the suite, or only some groups of it,
+    into a folder; what is there is not played again.
+    """
     for name in only:
         if name not in GROUPS:
             raise UnknownName("group of instances", name, list(GROUPS))
@@ -112,10 +126,25 @@ def play(
     for group in only or GROUPS:
         for size in FULL if full else QUICK:
             for policy in dict.fromkeys(chosen):
-                playable = [name for name in GROUPS[group] if not policy.one_context or instance(name).sets.contexts == 1]
-                asked = ask(playable, policy, horizon=size.horizon, replications=size.leaders if policy.spec in LEADERS else size.rest)
+                playable = [
+                    name
+                    for name in GROUPS[group]
+                    if not policy.one_context or instance(name).sets.contexts == 1
+                ]
+                asked = ask(
+                    playable,
+                    policy,
+                    horizon=size.horizon,
+                    replications=size.leaders if policy.spec in LEADERS else size.rest,
+                )
                 studies[folder / group / f"{size.horizon}" / policy.spec.replace(":", "-")] = asked
-    run_together([(asked, place) for place, asked in studies.items()], threads=threads, cluster=cluster, progress=progress, figures=False)
+    run_together(
+        [(asked, place) for place, asked in studies.items()],
+        threads=threads,
+        cluster=cluster,
+        progress=progress,
+        figures=False,
+    )
     found = read_arena(folder)
     found.write_standings()
     return found
@@ -128,7 +157,10 @@ def is_arena(folder: Path) -> bool:
 
 def read_arena(folder: Path) -> Arena:
     """What a folder holds of the arena."""
-    results = {group: tuple(result for place in _places(folder / group) for result in read_results(place)) for group in GROUPS}
+    results = {
+        group: tuple(result for place in _places(folder / group) for result in read_results(place))
+        for group in GROUPS
+    }
     if not any(results.values()):
         raise InvalidInput(str(folder), "a folder that `thrifty arena` has made", "none")
     return Arena(folder, {group: own for group, own in results.items() if own})
@@ -136,4 +168,7 @@ def read_arena(folder: Path) -> Arena:
 
 def _places(folder: Path) -> list[Path]:
     """Folders of studies, short horizons first."""
-    return sorted((found.parent for found in folder.glob(f"*/*/{RESULTS}")), key=lambda place: (int(place.parent.name), place.name))
+    return sorted(
+        (found.parent for found in folder.glob(f"*/*/{RESULTS}")),
+        key=lambda place: (int(place.parent.name), place.name),
+    )

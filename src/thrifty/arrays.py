@@ -1,4 +1,6 @@
-"""The array types that signatures speak of, and the checks that make them out of what users pass."""
+"""The array types that signatures speak of, and the checks that make them out of what users
+pass.
+"""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,7 +13,9 @@ Bools = NDArray[np.bool_]
 
 
 def numeric(values: ArrayLike, where: str, expected: str) -> Floats:
-    """Turn values into a float array of any shape, contiguous; where and expected go into the error."""
+    """Turn values into a float array of any shape, contiguous; where and expected go into the
+    error.
+    """
     try:
         array = np.asarray(values)
     except ValueError:  # rows of different lengths
@@ -22,7 +26,9 @@ def numeric(values: ArrayLike, where: str, expected: str) -> Floats:
 
 
 def finite_numbers(values: ArrayLike, where: str) -> Floats:
-    """Turn values into a new float array (n,), n > 0, without NaN or infinity; where names them in the error."""
+    """Turn values into a new float array (n,), n > 0, without NaN or infinity; where names them in
+    the error.
+    """
     vector = numeric(values, where, "a list of numbers")
     if vector.ndim != 1 or vector.size == 0:
         raise InvalidInput(where, "a list of numbers", values)
@@ -35,7 +41,11 @@ def finite_numbers(values: ArrayLike, where: str) -> Floats:
 def positive_number(value: float, where: str, *, below: float = np.inf) -> float:
     """Check that value is a number between 0 and below, both excluded."""
     if not _is_number(value) or not 0 < value < below:
-        raise InvalidInput(where, "a positive number" if below == np.inf else f"a number between 0 and {below:g}", value)
+        raise InvalidInput(
+            where,
+            "a positive number" if below == np.inf else f"a number between 0 and {below:g}",
+            value,
+        )
     return _as_float(value, where)
 
 

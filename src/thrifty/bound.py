@@ -1,4 +1,6 @@
-"""lower_bound: the regret per log n that no consistent policy can beat, and who carries the exploration."""
+"""lower_bound: the regret per log n that no consistent policy can beat, and who carries the
+exploration.
+"""
 
 import math
 from dataclasses import dataclass
@@ -16,7 +18,9 @@ TOLERANCE = 1e-9  # of a bound: it is solved once, so ask for more than a policy
 
 @dataclass(frozen=True)
 class Carrier:
-    """An arm that an optimal policy keeps playing: free because it is optimal, or for what it teaches."""
+    """An arm that an optimal policy keeps playing: free because it is optimal, or for what it
+    teaches.
+    """
 
     context: str
     probability: float
@@ -97,7 +101,10 @@ class Bound:
         if self.instance.optimal.all():
             return "Every arm is optimal: there is nothing to explore."
         if self.reduced_dimension == 0:
-            return "The optimal arms span the space: exploration is free, and regret grows slower than log n."
+            return (
+                "The optimal arms span the space: exploration is free, and regret grows "
+                "slower than log n."
+            )
         directions = "direction" if self.reduced_dimension == 1 else "directions"
         return (
             f"No consistent policy has less regret than {self.constant:.6g} log n in the long run: "
@@ -114,7 +121,10 @@ class Bound:
             "status": str(self.status),
             "reduced_dimension": self.reduced_dimension,
             "optimal": self.instance.best_arms.tolist(),
-            "allocation": [[pulls if math.isfinite(pulls) else "inf" for pulls in arms.tolist()] for arms in self.allocation],
+            "allocation": [
+                [pulls if math.isfinite(pulls) else "inf" for pulls in arms.tolist()]
+                for arms in self.allocation
+            ],
         }
 
 
@@ -128,5 +138,12 @@ def lower_bound(instance: Instance, *, tol: float = TOLERANCE) -> Bound:
     20.0
     """
     if not isinstance(instance, Instance):
-        raise InvalidInput("instance", "a thrifty.Instance (thrifty.instance(name) makes one)", instance)
-    return Bound(instance, allocate(instance.sets.rows, instance.gaps, instance.optimal, noise=instance.noise, tol=tol))
+        raise InvalidInput(
+            "instance", "a thrifty.Instance (thrifty.instance(name) makes one)", instance
+        )
+    return Bound(
+        instance,
+        allocate(
+            instance.sets.rows, instance.gaps, instance.optimal, noise=instance.noise, tol=tol
+        ),
+    )

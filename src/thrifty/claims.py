@@ -1,7 +1,7 @@
 """Claims that results can decide: what is said, the cases that decide it, and the verdict.
 
-A claim has cases, each with the condition it stands for and a comparison. It holds if all cases do; it holds only under some conditions if some do; else it
-was not seen.
+A claim has cases, each with the condition it stands for and a comparison. It holds if all cases do;
+it holds only under some conditions if some do; else it was not seen.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -59,11 +59,20 @@ class Verdict:
 
     @property
     def words(self) -> str:
-        """The status, with the conditions under which the claim holds, or does not, whichever are fewer."""
-        held, failed = ([case.when for case, finding in self.pairs() if finding.holds is wanted] for wanted in (True, False))
+        """The status, with the conditions under which the claim holds, or does not, whichever are
+        fewer.
+        """
+        held, failed = (
+            [case.when for case, finding in self.pairs() if finding.holds is wanted]
+            for wanted in (True, False)
+        )
         if not held or not failed:
             return self.status
-        return f"holds, except when {'; '.join(failed)}" if len(failed) < len(held) else f"holds only when {'; '.join(held)}"
+        return (
+            f"holds, except when {'; '.join(failed)}"
+            if len(failed) < len(held)
+            else f"holds only when {'; '.join(held)}"
+        )
 
     def pairs(self) -> list[tuple[Case, Finding]]:
         """Each case with what was found."""
@@ -79,16 +88,27 @@ class Verdict:
             "verdict": self.words,
             "status": self.status,
             "remark": self.claim.remark,
-            "cases": [{"when": case.when, "holds": finding.holds, "measured": finding.measured} for case, finding in self.pairs()],
+            "cases": [
+                {"when": case.when, "holds": finding.holds, "measured": finding.measured}
+                for case, finding in self.pairs()
+            ],
         }
 
 
-def judge(claims: Sequence[Claim], results: Mapping[str, Sequence[Result]], bound: Callable[[str], Bound]) -> list[Verdict]:
-    """The verdicts on those claims that the experiments which have been played can decide; results by experiment, and the bound of an instance by its name."""
+def judge(
+    claims: Sequence[Claim], results: Mapping[str, Sequence[Result]], bound: Callable[[str], Bound]
+) -> list[Verdict]:
+    """The verdicts on those claims that the experiments which have been played can decide; results
+    by experiment, and the bound of an instance by its name.
+    """
     verdicts = []
     for claim in claims:
         if all(name in results for name in claim.experiments):
-            evidence = Evidence([result for name in claim.experiments for result in results[name]], bound)
+            evidence = Evidence(
+                [result for name in claim.experiments for result in results[name]], bound
+            )
             with suppress(Missing):
-                verdicts.append(Verdict(claim, tuple(case.comparison.find(evidence) for case in claim.cases)))
+                verdicts.append(
+                    Verdict(claim, tuple(case.comparison.find(evidence) for case in claim.cases))
+                )
     return verdicts

@@ -1,4 +1,6 @@
-"""Comparisons of results that can decide a claim. Differences between policies are paired, replicate by replicate; they count from CLEAR standard errors on."""
+"""Comparisons of results that can decide a claim. Differences between policies are paired,
+replicate by replicate; they count from CLEAR standard errors on.
+"""
 
 import math
 from collections.abc import Callable, Sequence
@@ -34,7 +36,9 @@ class Evidence:
     """Results to decide claims by, and the lower bounds of their instances."""
 
     def __init__(self, results: Sequence[Result], bound: Callable[[str], Bound]) -> None:
-        self._results = {(result.instance.name, result.policy, result.horizon): result for result in results}
+        self._results = {
+            (result.instance.name, result.policy, result.horizon): result for result in results
+        }
         self.bound = bound
 
     def horizons(self, instance: str, policy: str, least: int = 1) -> list[int]:
@@ -73,7 +77,9 @@ class Pair:
 
     def longest(self, evidence: Evidence) -> tuple[Result, Result]:
         """What both did at the longest horizon."""
-        return evidence.longest(self.instance, self.policy), evidence.longest(self.instance, self.rival)
+        return evidence.longest(self.instance, self.policy), evidence.longest(
+            self.instance, self.rival
+        )
 
 
 @dataclass(frozen=True)
@@ -83,12 +89,23 @@ class Less(Pair):
     def find(self, evidence: Evidence) -> Finding:
         clear = {}
         for n in evidence.horizons(self.instance, self.policy):
-            mine, other = evidence.at(self.instance, self.policy, n), evidence.at(self.instance, self.rival, n)
+            mine, other = (
+                evidence.at(self.instance, self.policy, n),
+                evidence.at(self.instance, self.rival, n),
+            )
             mean, se = _estimate(other.final - mine.final)
             clear[n] = mean > CLEAR * se
         since = next((n for n in clear if all(clear[later] for later in clear if later >= n)), None)
-        until = f", clearly less from n = {power(since)} on" if since is not None and len(clear) > 1 else ""
-        return Finding(clear[n], f"{_regret(mine)} against {_regret(other)} at n = {power(n)}: {_difference(mean, se)}{until}")
+        until = (
+            f", clearly less from n = {power(since)} on"
+            if since is not None and len(clear) > 1
+            else ""
+        )
+        return Finding(
+            clear[n],
+            f"{_regret(mine)} against {_regret(other)} at n = {power(n)}: "
+            f"{_difference(mean, se)}{until}",
+        )
 
 
 @dataclass(frozen=True)
@@ -100,24 +117,38 @@ class Overtaken(Pair):
         early = int(np.searchsorted(mine.times, mine.horizon / 100))
         lead, lead_se = _estimate(mine.curves[:, early] - other.curves[:, early])
         mean, se = _estimate(other.final - mine.final)
-        begun = f"at round {power(int(mine.times[early]))} the rival is {_difference(lead, lead_se, more='behind', less='ahead')}"
-        ended = f"at n = {power(mine.horizon)}: {_regret(mine)} against {_regret(other)}, {_difference(mean, se)}"
+        begun = (
+            f"at round {power(int(mine.times[early]))} the rival is "
+            f"{_difference(lead, lead_se, more='behind', less='ahead')}"
+        )
+        ended = (
+            f"at n = {power(mine.horizon)}: {_regret(mine)} against {_regret(other)}, "
+            f"{_difference(mean, se)}"
+        )
         return Finding(lead > CLEAR * lead_se and mean > CLEAR * se, f"{begun}; {ended}")
 
 
 @dataclass(frozen=True)
 class Alike(Pair):
-    """Two policies differ by no more than a share of the rival's regret, for all that is known: at a horizon, or at the longest."""
+    """Two policies differ by no more than a share of the rival's regret, for all that is known: at
+    a horizon, or at the longest.
+    """
 
     horizon: int | None = None
     share: float = 0.2
 
     def find(self, evidence: Evidence) -> Finding:
         n = self.horizon or evidence.horizons(self.instance, self.policy)[-1]
-        mine, other = evidence.at(self.instance, self.policy, n), evidence.at(self.instance, self.rival, n)
+        mine, other = (
+            evidence.at(self.instance, self.policy, n),
+            evidence.at(self.instance, self.rival, n),
+        )
         mean, se = _estimate(other.final - mine.final)
         margin = self.share * other.mean
-        words = f"{_regret(mine)} against {_regret(other)} at n = {power(n)}: {_difference(mean, se)}, the margin being {plain(margin, 3)}"
+        words = (
+            f"{_regret(mine)} against {_regret(other)} at n = {power(n)}: "
+            f"{_difference(mean, se)}, the margin being {plain(margin, 3)}"
+        )
         return Finding(abs(mean) + CLEAR * se <= margin, words)
 
 
@@ -133,7 +164,10 @@ class Bounded:
         result = evidence.longest(self.instance, self.policy)
         tenth = int(np.searchsorted(result.times, result.horizon / 10))
         mean, se = _estimate(result.final - result.curves[:, tenth])
-        words = f"of {_regret(result)}, {with_error(mean, se)} after round {power(int(result.times[tenth]))} of {power(result.horizon)}"
+        words = (
+            f"of {_regret(result)}, {with_error(mean, se)} after round "
+            f"{power(int(result.times[tenth]))} of {power(result.horizon)}"
+        )
         return Finding(mean + CLEAR * se <= self.share * result.mean, words)
 
 
@@ -144,21 +178,31 @@ class FarWorse(Pair):
     def find(self, evidence: Evidence) -> Finding:
         worse, better = self.longest(evidence)
         mean, se = _estimate(worse.final - FAR * better.final)
-        words = f"{_regret(worse)} against {_regret(better)} at n = {power(worse.horizon)}, {plain(_ratio(worse, better), 2)} times as much"
+        words = (
+            f"{_regret(worse)} against {_regret(better)} at n = {power(worse.horizon)}, "
+            f"{plain(_ratio(worse, better), 2)} times as much"
+        )
         return Finding(mean > CLEAR * se, words)
 
 
 @dataclass(frozen=True)
 class Wilder(Pair):
-    """The regret of a policy varies more from run to run than a rival's, by a factor of FAR in standard deviation."""
+    """The regret of a policy varies more from run to run than a rival's, by a factor of FAR in
+    standard deviation.
+    """
 
     def find(self, evidence: Evidence) -> Finding:
         wild, calm = self.longest(evidence)
         both = np.column_stack([wild.final, calm.final])
         excess = _log_deviations(both) - math.log(FAR)
-        spread = f"standard deviation {plain(float(wild.final.std(ddof=1)), 3)} against {plain(float(calm.final.std(ddof=1)), 3)}"
+        spread = (
+            f"standard deviation {plain(float(wild.final.std(ddof=1)), 3)} against "
+            f"{plain(float(calm.final.std(ddof=1)), 3)}"
+        )
         holds = excess > CLEAR * _resampled(both, _log_deviations)
-        return Finding(holds, f"{spread}, worst run {plain(wild.max, 3)} against {plain(calm.max, 3)}")
+        return Finding(
+            holds, f"{spread}, worst run {plain(wild.max, 3)} against {plain(calm.max, 3)}"
+        )
 
 
 @dataclass(frozen=True)
@@ -194,13 +238,21 @@ class BestModestly:
         others = [evidence.longest(self.instance, rival) for rival in self.rivals]
         leads = [_estimate(other.final - mine.final) for other in others]
         next_best = min(others, key=lambda other: other.mean)
-        words = f"{_regret(mine)}; the best of the others is {next_best.policy} with {_regret(next_best)}, {plain(_ratio(next_best, mine), 2)} times as much"
-        return Finding(all(mean > CLEAR * se for mean, se in leads) and next_best.mean <= MODEST * mine.mean, words)
+        words = (
+            f"{_regret(mine)}; the best of the others is {next_best.policy} with "
+            f"{_regret(next_best)}, {plain(_ratio(next_best, mine), 2)} times as much"
+        )
+        return Finding(
+            all(mean > CLEAR * se for mean, se in leads) and next_best.mean <= MODEST * mine.mean,
+            words,
+        )
 
 
 @dataclass(frozen=True)
 class Slope:
-    """How regret grows with log n over the last two decades of horizons, against C: `near` it, `above` it, or `not below` it."""
+    """How regret grows with log n over the last two decades of horizons, against C: `near` it,
+    `above` it, or `not below` it.
+    """
 
     instance: str
     policy: str
@@ -210,23 +262,37 @@ class Slope:
     def find(self, evidence: Evidence) -> Finding:
         horizons = evidence.horizons(self.instance, self.policy, least=2)
         after, before = horizons[-1], next(n for n in horizons if 100 * n >= horizons[-1])
-        first, last = evidence.at(self.instance, self.policy, before), evidence.at(self.instance, self.policy, after)
+        first, last = (
+            evidence.at(self.instance, self.policy, before),
+            evidence.at(self.instance, self.policy, after),
+        )
         slope, se = _slope(first, last)
         constant = evidence.bound(self.instance).constant
         margin = self.within * constant
         holds = {
             "near": abs(slope - constant) <= margin and se <= margin,
             "above": slope - CLEAR * se > constant + margin,
-            "not below": slope >= constant or (slope + CLEAR * se >= constant and CLEAR * se <= 2 * margin),  # but not for want of precision
+            # but not for want of precision
+            "not below": slope >= constant
+            or (slope + CLEAR * se >= constant and CLEAR * se <= 2 * margin),
         }[self.than]
-        ratio = f"R(n)/log n is {with_error(last.mean / math.log(after), last.se / math.log(after))} at n = {power(after)}"
+        ratio = (
+            "R(n)/log n is "
+            f"{with_error(last.mean / math.log(after), last.se / math.log(after))} at "
+            f"n = {power(after)}"
+        )
         decades = f"from n = {power(before)} to {power(after)}"
-        return Finding(holds, f"slope {with_error(slope, se)} {decades}, where C = {plain(constant, 4)}; {ratio}")
+        return Finding(
+            holds,
+            f"slope {with_error(slope, se)} {decades}, where C = {plain(constant, 4)}; {ratio}",
+        )
 
 
 @dataclass(frozen=True)
 class Flattens:
-    """Regret is sub-logarithmic in the horizon: from one horizon to the next it grows by less than a share of what a logarithm would."""
+    """Regret is sub-logarithmic in the horizon: from one horizon to the next it grows by less than
+    a share of what a logarithm would.
+    """
 
     instance: str
     policy: str
@@ -234,11 +300,20 @@ class Flattens:
 
     def find(self, evidence: Evidence) -> Finding:
         before, after = evidence.horizons(self.instance, self.policy, least=2)[-2:]
-        first, last = evidence.at(self.instance, self.policy, before), evidence.at(self.instance, self.policy, after)
+        first, last = (
+            evidence.at(self.instance, self.policy, before),
+            evidence.at(self.instance, self.policy, after),
+        )
         slope, se = _slope(first, last)
         ratio = last.mean / math.log(after)
-        words = f"{_regret(first)} at n = {power(before)}, {_regret(last)} at {power(after)}: slope {with_error(slope, se)}"
-        return Finding(slope + CLEAR * se <= self.share * ratio, f"{words}, where R(n)/log n is {plain(ratio, 2)}")
+        words = (
+            f"{_regret(first)} at n = {power(before)}, {_regret(last)} at {power(after)}: "
+            f"slope {with_error(slope, se)}"
+        )
+        return Finding(
+            slope + CLEAR * se <= self.share * ratio,
+            f"{words}, where R(n)/log n is {plain(ratio, 2)}",
+        )
 
 
 @dataclass(frozen=True)
@@ -253,8 +328,13 @@ class Share:
     def find(self, evidence: Evidence) -> Finding:
         result = evidence.longest(self.instance, self.policy)
         parts = result.regret[:, -1].mean(axis=0) / max(result.mean, TINY)
-        words = ", ".join(f"{label} {part:.1%}" for label, part in zip(result.labels, parts, strict=True))
-        return Finding(bool(parts[result.labels.index(self.label)] >= self.share), f"{words} at n = {power(result.horizon)}")
+        words = ", ".join(
+            f"{label} {part:.1%}" for label, part in zip(result.labels, parts, strict=True)
+        )
+        return Finding(
+            bool(parts[result.labels.index(self.label)] >= self.share),
+            f"{words} at n = {power(result.horizon)}",
+        )
 
 
 @dataclass(frozen=True)
@@ -266,7 +346,9 @@ class Carries:
 
     def find(self, evidence: Evidence) -> Finding:
         bound = evidence.bound(self.instance)
-        cost = bound.instance.gaps * np.where(bound.instance.optimal, 0.0, np.concatenate(bound.allocation))
+        cost = bound.instance.gaps * np.where(
+            bound.instance.optimal, 0.0, np.concatenate(bound.allocation)
+        )
         share = float(cost[self.arm] / bound.constant) if bound.constant else 0.0
         return Finding(share > 0.5, f"its share of C = {plain(bound.constant, 4)} is {share:.0%}")
 
@@ -282,7 +364,10 @@ class ConstantIs:
         bound = evidence.bound(self.instance)
         certified = "exact" if bound.gap == 0 else f"certified to {bound.gap:.0e}"
         same = bound.lower <= self.value * (1 + 1e-9) and bound.upper >= self.value * (1 - 1e-9)
-        return Finding(same and bound.status != "failed", f"C = {plain(bound.constant, 6)}, {certified}; expected {plain(self.value, 6)}")
+        return Finding(
+            same and bound.status != "failed",
+            f"C = {plain(bound.constant, 6)}, {certified}; expected {plain(self.value, 6)}",
+        )
 
 
 def _estimate(values: Floats) -> tuple[float, float]:
@@ -291,14 +376,18 @@ def _estimate(values: Floats) -> tuple[float, float]:
 
 
 def _slope(first: Result, last: Result) -> tuple[float, float]:
-    """How regret grows with log n from one horizon to a longer one, and its standard error; replicates are paired."""
+    """How regret grows with log n from one horizon to a longer one, and its standard error;
+    replicates are paired.
+    """
     return _estimate((last.final - first.final) / math.log(last.horizon / first.horizon))
 
 
 def _resampled(values: Floats, statistic: Callable[[Floats], float]) -> float:
     """The bootstrap standard error of a statistic of independent rows."""
     rng = np.random.default_rng(0)
-    return float(np.std([statistic(values[rng.integers(len(values), size=len(values))]) for _ in range(400)]))
+    return float(
+        np.std([statistic(values[rng.integers(len(values), size=len(values))]) for _ in range(400)])
+    )
 
 
 def _log_deviations(pairs: Floats) -> float:
@@ -321,8 +410,12 @@ def _regret(result: Result) -> str:
 
 
 def _difference(mean: float, se: float, *, more: str = "more", less: str = "less") -> str:
-    """In words how much less it is, `less by 12 ± 3 (4.0 standard errors)`, for a difference rival - policy."""
+    """In words how much less it is, `less by 12 ± 3 (4.0 standard errors)`, for a difference rival
+    - policy.
+    """
     if mean == 0:
         return "equal"
     size = abs(mean) / se if se > 0 else math.inf
-    return f"{less if mean > 0 else more} by {with_error(abs(mean), se)} ({size:.1f} standard errors)"
+    return (
+        f"{less if mean > 0 else more} by {with_error(abs(mean), se)} ({size:.1f} standard errors)"
+    )

@@ -1,7 +1,8 @@
 """How code is compiled, and where its machine code is kept.
 
-Numba checks only a function's own file before it trusts the disk cache: an edit in a file that the function calls goes unseen.
-The cache folder is therefore named after a hash of all sources that compute (`sources.py`), so that neither an edit nor an upgrade ever runs stale code.
+Numba checks only a function's own file before it trusts the disk cache: an edit in a file that the
+function calls goes unseen. The cache folder is therefore named after a hash of all sources that
+compute (`sources.py`), so that neither an edit nor an upgrade ever runs stale code.
 """
 
 import os
@@ -27,8 +28,9 @@ _MONTH = 30 * 24 * 3600.0
 
 
 COMPILED: Any = {"nogil": True, "error_model": "numpy"}  # x / 0 is inf, as in NumPy
-# Numba counts references, atomically, whenever a named tuple of arrays is taken apart or passed on; in a loop of small functions that costs ten times the
-# arithmetic. A function that makes no arrays can do without.
+# Numba counts references, atomically, whenever a named tuple of arrays is taken apart or passed on;
+# in a loop of small functions that costs ten times the arithmetic. A function that makes no arrays
+# can do without.
 KERNEL: Any = COMPILED | {"_nrt": False, "forceinline": True}
 
 
@@ -37,7 +39,8 @@ def compiled(function: F) -> F:
     folder = cache_folder()
     config: Any = numba.config
     previous = config.CACHE_DIR
-    config.CACHE_DIR = str(folder or previous)  # read when the dispatcher is made: other packages keep their own folder
+    # read when the dispatcher is made: other packages keep their own folder
+    config.CACHE_DIR = str(folder or previous)
     try:
         dispatcher: F = numba.njit(cache=folder is not None, **COMPILED)(function)
     finally:
@@ -46,7 +49,8 @@ def compiled(function: F) -> F:
 
 
 def kernel(function: F) -> F:
-    """A function for the innermost loop: it becomes part of the compiled function that calls it, and stays a Python function to Python.
+    """A function for the innermost loop: it becomes part of the compiled function that calls it,
+    and stays a Python function to Python.
 
     It may not make or return arrays, only views within itself.
     """
@@ -57,7 +61,8 @@ def kernel(function: F) -> F:
 class Pointer(types.WrapperAddressProtocol):
     """A compiled function behind a pointer, for a field of a named tuple.
 
-    Compiled code calls it like any other function, but does not compile it again within itself, as it would if it called the function by name.
+    Compiled code calls it like any other function, but does not compile it again within itself, as
+    it would if it called the function by name.
     """
 
     def __init__(self, function: Any, arguments: tuple[Any, ...]) -> None:
@@ -65,7 +70,9 @@ class Pointer(types.WrapperAddressProtocol):
         self._function, self._compiled = function, function.overloads[arguments]
 
     def __wrapper_address__(self) -> int:
-        address: int = self._compiled.library.get_pointer_to_function(self._compiled.fndesc.llvm_cfunc_wrapper_name)
+        address: int = self._compiled.library.get_pointer_to_function(
+            self._compiled.fndesc.llvm_cfunc_wrapper_name
+        )
         return address
 
     def __call__(self, *arguments: Any) -> Any:
@@ -78,7 +85,9 @@ class Pointer(types.WrapperAddressProtocol):
 
 @cache
 def cache_folder() -> Path | None:
-    """The folder of this version's machine code; None where the machine lets us write none (compiled anew in each process then)."""
+    """The folder of this version's machine code; None where the machine lets us write none
+    (compiled anew in each process then).
+    """
     root = Path(os.environ.get("THRIFTY_CACHE_DIR") or user_cache_path("thrifty"))
     folder = root / fingerprint(computing_files(), numba.__version__, sys.version)
     try:
@@ -97,9 +106,14 @@ class _Announcer(event.Listener):
     told = False
 
     def on_start(self, compiling: Any) -> None:
-        ours = str(compiling.data["dispatcher"].py_func.__module__).startswith("thrifty.")  # made-up functions have no module
+        # made-up functions have no module
+        ours = str(compiling.data["dispatcher"].py_func.__module__).startswith("thrifty.")
         if ours and not self.told and sys.stderr is not None and sys.stderr.isatty():
-            print("thrifty: compiling for this machine; the first use of each part takes up to a minute, once", file=sys.stderr)
+            print(
+                "thrifty: compiling for this machine; the first use of each part takes "
+                "up to a minute, once",
+                file=sys.stderr,
+            )
             self.told = True
 
     def on_end(self, compiling: Any) -> None:

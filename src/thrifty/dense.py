@@ -1,7 +1,9 @@
-"""Dense linear algebra of the interior-point method: plain loops where there is little to do, BLAS where there is much.
+"""Dense linear algebra of the interior-point method: plain loops where there is little to do, BLAS
+where there is much.
 
-Vectors stand side by side as columns, (d, n), so that every inner loop runs along contiguous memory. Small products never reach BLAS: its threads cost more
-than the arithmetic, far more on a busy machine, and the bits could depend on them.
+Vectors stand side by side as columns, (d, n), so that every inner loop runs along contiguous
+memory. Small products never reach BLAS: its threads cost more than the arithmetic, far more on a
+busy machine, and the bits could depend on them.
 """
 
 import numpy as np
@@ -65,8 +67,9 @@ def copy_matrix(source: Floats, out: Floats) -> None:
 def factor(matrix: Floats, floor: float) -> bool:
     """Overwrite the upper triangle of matrix (n, n) by R with R^T R = matrix.
 
-    A pivot below floor times its diagonal entry is rounding, not information: it is replaced by the entry, which keeps a step along it short. With
-    floor = 0 nothing is replaced, and False says that the matrix is not positive definite.
+    A pivot below floor times its diagonal entry is rounding, not information: it is replaced by the
+    entry, which keeps a step along it short. With floor = 0 nothing is replaced, and False says
+    that the matrix is not positive definite.
     """
     n = matrix.shape[0]
     diagonal = np.empty(n if floor > 0.0 else 0)
@@ -98,7 +101,9 @@ def _take_out_rows(matrix: Floats, start: int, stop: int) -> None:
 
 @compiled
 def _factor_rows(matrix: Floats, diagonal: Floats, floor: float, start: int, stop: int) -> bool:
-    """Finish rows start..stop of the factor; the earlier rows are already taken out of matrix[start:, start:]."""
+    """Finish rows start..stop of the factor; the earlier rows are already taken out of
+    matrix[start:, start:].
+    """
     n = matrix.shape[0]
     for k in range(start, stop):
         pivot = matrix[k, k]
@@ -119,7 +124,9 @@ def _factor_rows(matrix: Floats, diagonal: Floats, floor: float, start: int, sto
 
 @compiled
 def whiten(factor: Floats, vectors: Floats, out: Floats) -> None:
-    """out (d, n) = R^-T vectors: coordinates in which R^T R is the identity, so that x^T (R^T R)^-1 y is a plain product."""
+    """out (d, n) = R^-T vectors: coordinates in which R^T R is the identity, so that x^T (R^T R)^-1
+    y is a plain product.
+    """
     d, n = vectors.shape
     for k in range(d):
         for j in range(n):
@@ -160,7 +167,9 @@ def solve_factored(factor: Floats, vector: Floats) -> None:
 
 @kernel
 def invert_positive(matrix: Floats, inverse: Floats) -> None:
-    """inverse (d, d) of a positive definite matrix, of which the lower triangle is read, and overwritten by L with L L^T = matrix. Makes no arrays."""
+    """inverse (d, d) of a positive definite matrix, of which the lower triangle is read, and
+    overwritten by L with L L^T = matrix. Makes no arrays.
+    """
     d = matrix.shape[0]
     for i in range(d):
         for j in range(i + 1):

@@ -1,4 +1,6 @@
-"""Every exception that a user can see. Each message is one line: where, what was expected, what came."""
+"""Every exception that a user can see. Each message is one line: where, what was expected, what
+came.
+"""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -40,7 +42,9 @@ class UnknownName(ThriftyError, LookupError):
 
 
 class BadFile(ThriftyError):
-    """A file that cannot be read or written, or whose content cannot be used; the message starts with its path."""
+    """A file that cannot be read or written, or whose content cannot be used; the message starts
+    with its path.
+    """
 
 
 class Unreachable(ThriftyError):

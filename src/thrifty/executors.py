@@ -1,4 +1,6 @@
-"""Who does the work: threads of this machine, or a Dask cluster. What they answer does not depend on it."""
+"""Who does the work: threads of this machine, or a Dask cluster. What they answer does not depend
+on it.
+"""
 
 import logging
 import os
@@ -17,7 +19,8 @@ from thrifty.errors import InvalidInput, ThriftyError, Unreachable
 from thrifty.questions import Chunk, answer, installed_code
 from thrifty.simulation import Tick
 
-REACH, ANSWER = 3, 5  # seconds that a scheduler has to be reached, and to answer: less than ten together
+# seconds that a scheduler has to be reached, and to answer: less than ten together
+REACH, ANSWER = 3, 5
 PATIENCE = 8  # seconds that it has to find a worker
 LOOK = 2  # seconds between two looks at a cluster that is silent
 LOST = 60  # seconds that a study waits for a worker once the cluster has none
@@ -28,8 +31,12 @@ class Executor(Protocol):
 
     local: bool  # whether policies are compiled here
 
-    def answers(self, chunks: Sequence[Chunk], tick: Tick) -> Generator[tuple[Chunk, Batch], None, None]:
-        """Yield each chunk with its answer, as they come; closing the generator gives up the rest."""
+    def answers(
+        self, chunks: Sequence[Chunk], tick: Tick
+    ) -> Generator[tuple[Chunk, Batch], None, None]:
+        """Yield each chunk with its answer, as they come; closing the generator gives up the
+        rest.
+        """
 
     def close(self) -> None:
         """Let go of what it holds."""
@@ -46,8 +53,12 @@ class Threads:
     def close(self) -> None:
         """Nothing to close: threads end with the answers."""
 
-    def answers(self, chunks: Sequence[Chunk], tick: Tick) -> Generator[tuple[Chunk, Batch], None, None]:
-        """Yield each chunk with its answer, as they come; closing the generator gives up the rest."""
+    def answers(
+        self, chunks: Sequence[Chunk], tick: Tick
+    ) -> Generator[tuple[Chunk, Batch], None, None]:
+        """Yield each chunk with its answer, as they come; closing the generator gives up the
+        rest.
+        """
         given_up = Event()
 
         def check(rounds: int) -> None:
@@ -66,7 +77,9 @@ class Threads:
 
 
 class Cluster:
-    """The workers of a Dask scheduler, `tcp://host:port`. They need thrifty, the same version; files stay here."""
+    """The workers of a Dask scheduler, `tcp://host:port`. They need thrifty, the same version;
+    files stay here.
+    """
 
     local = False
 
@@ -74,32 +87,50 @@ class Cluster:
         try:
             import distributed
         except ImportError:
-            raise InvalidInput("cluster", "Dask, pip install 'thrifty[cluster]',", "no module named distributed") from None
+            raise InvalidInput(
+                "cluster", "Dask, pip install 'thrifty[cluster]',", "no module named distributed"
+            ) from None
         place = re.fullmatch(r"tcp://([^/\s]+):(\d{1,5})", address)
         if place is None:
             raise InvalidInput("cluster", "an address such as tcp://host:8786", address)
         self.address = address
-        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what goes wrong is told by our own errors, in one line
+        # what goes wrong is told by our own errors, in one line
+        logging.getLogger("distributed").setLevel(logging.CRITICAL)
         try:
             socket.create_connection((place[1], int(place[2])), timeout=REACH).close()
-            self.client: Any = _within(ANSWER, lambda: distributed.Client(address, timeout=ANSWER, set_as_default=False))
+            self.client: Any = _within(
+                ANSWER, lambda: distributed.Client(address, timeout=ANSWER, set_as_default=False)
+            )
         except Exception as error:  # whatever Dask makes of an answer that is none
-            raise Unreachable(f"cluster {address}: no Dask scheduler answers there ({' '.join(str(error).split())[:90] or 'it keeps silent'})") from None
+            raise Unreachable(
+                f"cluster {address}: no Dask scheduler answers there "
+                f"({' '.join(str(error).split())[:90] or 'it keeps silent'})"
+            ) from None
 
     def close(self) -> None:
         """Leave the cluster."""
         self.client.close()
 
-    def answers(self, chunks: Sequence[Chunk], tick: Tick) -> Generator[tuple[Chunk, Batch], None, None]:
-        """Yield each chunk with its answer, as they come; closing the generator gives up the rest."""
+    def answers(
+        self, chunks: Sequence[Chunk], tick: Tick
+    ) -> Generator[tuple[Chunk, Batch], None, None]:
+        """Yield each chunk with its answer, as they come; closing the generator gives up the
+        rest.
+        """
         import distributed
 
         threads = self._threads()
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="Sending large graph")  # an instance of very many arms
-            futures = {self.client.submit(_answer_there, chunk, installed_code(), pure=False): chunk for chunk in chunks}
+            # an instance of very many arms
+            warnings.filterwarnings("ignore", message="Sending large graph")
+            futures = {
+                self.client.submit(_answer_there, chunk, installed_code(), pure=False): chunk
+                for chunk in chunks
+            }
         try:
-            arriving = distributed.as_completed(list(futures), loop=self.client.loop, with_results=True)
+            arriving = distributed.as_completed(
+                list(futures), loop=self.client.loop, with_results=True
+            )
             for future, batch in self._patiently(arriving):
                 chunk = futures.pop(future)
                 tick(chunk.rounds)
@@ -112,7 +143,10 @@ class Cluster:
         try:
             self.client.wait_for_workers(1, timeout=PATIENCE)
         except TimeoutError:
-            raise Unreachable(f"cluster {self.address}: the scheduler has no workers; start some with: dask worker {self.address}") from None
+            raise Unreachable(
+                f"cluster {self.address}: the scheduler has no workers; start some "
+                f"with: dask worker {self.address}"
+            ) from None
         return sum(self.client.nthreads().values())
 
     def _patiently(self, arriving: Any) -> Iterator[tuple[Any, Batch]]:
@@ -128,7 +162,9 @@ class Cluster:
                 if self.client.status == "running" and self.client.nthreads():
                     seen = now
                 elif now - seen > LOST:
-                    raise Unreachable(f"cluster {self.address}: no worker is left; run the study again to go on")
+                    raise Unreachable(
+                        f"cluster {self.address}: no worker is left; run the study again to go on"
+                    )
             else:
                 time.sleep(0.02)
 
@@ -139,9 +175,15 @@ class Cluster:
         except ThriftyError:
             raise
         except Exception as error:  # whatever was raised there
-            raise Unreachable(f"cluster {self.address}: a chunk could not be computed there: {type(error).__name__}: {error}") from error
+            raise Unreachable(
+                f"cluster {self.address}: a chunk could not be computed there: "
+                f"{type(error).__name__}: {error}"
+            ) from error
         if future.cancelled():
-            raise Unreachable(f"cluster {self.address}: the scheduler has forgotten the work; run the study again to go on")
+            raise Unreachable(
+                f"cluster {self.address}: the scheduler has forgotten the work; run "
+                "the study again to go on"
+            )
         return future, batch
 
 
@@ -176,5 +218,8 @@ def _shared(batch: Batch, threads: int) -> Batch:
 def _answer_there(chunk: Chunk, code: str) -> Batch:
     """Answer a chunk on another machine, if it would compute the same."""
     if installed_code() != code:
-        raise Unreachable("a worker of the cluster has another version of thrifty, NumPy or Numba: install the same on all machines")
+        raise Unreachable(
+            "a worker of the cluster has another version of thrifty, NumPy or Numba: "
+            "install the same on all machines"
+        )
     return answer(chunk)

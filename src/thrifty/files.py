@@ -29,7 +29,9 @@ def write_whole(path: Path, content: str | bytes) -> None:
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder that files can be written into, unless it is there; before long work, so that its results have a place to go."""
+    """Make a folder that files can be written into, unless it is there; before long work, so that
+    its results have a place to go.
+    """
     try:
         path.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=path).close()
@@ -49,7 +51,9 @@ def read_toml(path: Path) -> tuple[dict[str, Any], str]:
 
 
 def toml_literal(value: str | float | list[Any]) -> str:
-    """A TOML literal. A JSON string is one too, but for the DEL character; repr gives every float back."""
+    """A TOML literal. A JSON string is one too, but for the DEL character; repr gives every float
+    back.
+    """
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     return f"[{', '.join(map(toml_literal, value))}]" if isinstance(value, list) else repr(value)

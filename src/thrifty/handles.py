@@ -1,6 +1,7 @@
 """Handles: a named tuple of many arrays that compiled code holds, and that passes as one pointer.
 
-Passing the tuple itself takes a microsecond for every few arrays, and ten for a random generator, of which Numba then loses some bytes each time.
+Passing the tuple itself takes a microsecond for every few arrays, and ten for a random generator,
+of which Numba then loses some bytes each time.
 """
 
 from collections.abc import Callable
@@ -32,7 +33,8 @@ def _hold(held: Any) -> Any:
 
 
 class Compiled:
-    """A function that is compiled for the states of policies: from the cache for our own, anew in each process for others.
+    """A function that is compiled for the states of policies: from the cache for our own, anew in
+    each process for others.
 
     The cache would not notice that the source of another's policy has changed.
     """

@@ -1,4 +1,6 @@
-"""Instance: action sets together with the truth that only a simulator knows; read from and written to TOML."""
+"""Instance: action sets together with the truth that only a simulator knows; read from and written
+to TOML.
+"""
 
 import os
 import tomllib
@@ -31,13 +33,23 @@ class Instance:
     name : what to call it
     """
 
-    def __init__(self, sets: ActionSets, *, theta: ArrayLike, probabilities: ArrayLike | None = None, noise: float = 1.0, name: str = "") -> None:
+    def __init__(
+        self,
+        sets: ActionSets,
+        *,
+        theta: ArrayLike,
+        probabilities: ArrayLike | None = None,
+        noise: float = 1.0,
+        name: str = "",
+    ) -> None:
         if not isinstance(sets, ActionSets):
             raise InvalidInput("sets", "thrifty.ActionSets", sets)
         self.sets = sets
         self.theta: Floats = finite_numbers(theta, "theta")
         if len(self.theta) != sets.dimension:
-            raise InvalidInput("theta", f"{sets.dimension} numbers (arms have {sets.dimension})", len(self.theta))
+            raise InvalidInput(
+                "theta", f"{sets.dimension} numbers (arms have {sets.dimension})", len(self.theta)
+            )
         self.probabilities: Floats = _law(probabilities, sets.contexts)
         self.noise = positive_number(noise, "noise")
         if not isinstance(name, str):
@@ -53,11 +65,19 @@ class Instance:
 
     @cached_property
     def gaps(self) -> Floats:
-        """(k,) how much worse each row is than the best of its context; exactly 0 where it is as good up to rounding."""
-        # |fl(x . theta) - x . theta| <= d u sum |x_i theta_i|: below the sum of both errors, twice over, two means cannot be told apart
+        """(k,) how much worse each row is than the best of its context; exactly 0 where it is as
+        good up to rounding.
+        """
+        # |fl(x . theta) - x . theta| <= d u sum |x_i theta_i|: below the sum of both errors, twice
+        # over, two means cannot be told apart
         mass = np.abs(self.sets.rows) @ np.abs(self.theta)
         best = np.concatenate(
-            [np.full(len(means), start + means.argmax()) for start, means in zip(self.sets.offsets, self.sets.split(self.means), strict=False)]
+            [
+                np.full(len(means), start + means.argmax())
+                for start, means in zip(
+                    self.sets.offsets, self.sets.split(self.means), strict=False
+                )
+            ]
         )
         gaps = self.means[best] - self.means
         rounding = self.sets.dimension * np.finfo(float).eps * (mass + mass[best])
@@ -79,8 +99,14 @@ class Instance:
 
     def to_toml(self) -> str:
         """The instance as TOML; reading it gives the same numbers back to the last bit."""
-        lines = [f"name = {toml_literal(self.name)}", f"theta = {toml_literal(self.theta.tolist())}", f"noise = {toml_literal(self.noise)}"]
-        for m, (name, probability) in enumerate(zip(self.sets.context_names, self.probabilities.tolist(), strict=True)):
+        lines = [
+            f"name = {toml_literal(self.name)}",
+            f"theta = {toml_literal(self.theta.tolist())}",
+            f"noise = {toml_literal(self.noise)}",
+        ]
+        for m, (name, probability) in enumerate(
+            zip(self.sets.context_names, self.probabilities.tolist(), strict=True)
+        ):
             lines += ["", "[[contexts]]"]
             if self.sets.context_names != default_names(self.sets.contexts):
                 lines += [f"name = {toml_literal(name)}"]
@@ -113,10 +139,15 @@ class Instance:
         )
 
     def __hash__(self) -> int:
-        return hash((self.sets, self.theta.tobytes(), self.probabilities.tobytes(), self.noise, self.name))
+        return hash(
+            (self.sets, self.theta.tobytes(), self.probabilities.tobytes(), self.noise, self.name)
+        )
 
     def __repr__(self) -> str:
-        return f"Instance({self.name!r}, {self.sets.contexts} contexts, {len(self.sets.rows)} arms, d={self.sets.dimension})"
+        return (
+            f"Instance({self.name!r}, {self.sets.contexts} contexts, {len(self.sets.rows)} "
+            f"arms, d={self.sets.dimension})"
+        )
 
 
 def _law(probabilities: ArrayLike | None, contexts: int) -> Floats:
@@ -127,7 +158,11 @@ def _law(probabilities: ArrayLike | None, contexts: int) -> Floats:
     if len(law) != contexts:
         raise InvalidInput("probabilities", f"{contexts} numbers (one a context)", len(law))
     for m in np.flatnonzero(law <= 0):
-        raise InvalidInput(f"probabilities[{m}]", "a positive number (leave a context out that never comes)", float(law[m]))
+        raise InvalidInput(
+            f"probabilities[{m}]",
+            "a positive number (leave a context out that never comes)",
+            float(law[m]),
+        )
     if abs(law.sum() - 1) > 1e-9:
         raise InvalidInput("probabilities", "numbers that sum to 1", float(law.sum()))
     return law
@@ -137,7 +172,11 @@ def _from_document(document: Mapping[str, Any], *, default_name: str) -> Instanc
     """An instance from the parsed TOML."""
     _check_keys(document, _KEYS, required=("theta", "contexts"), where="")
     contexts = document["contexts"]
-    if not isinstance(contexts, list) or not contexts or not all(isinstance(table, dict) for table in contexts):
+    if (
+        not isinstance(contexts, list)
+        or not contexts
+        or not all(isinstance(table, dict) for table in contexts)
+    ):
         raise InvalidInput("contexts", "one [[contexts]] table or more", contexts)
     for m, table in enumerate(contexts):
         _check_keys(table, _CONTEXT_KEYS, required=("arms",), where=f"contexts[{m}].")
@@ -154,7 +193,9 @@ def _from_document(document: Mapping[str, Any], *, default_name: str) -> Instanc
     given = [m for m, table in enumerate(contexts) if "probability" in table]
     if given and len(given) < len(contexts):
         missing = next(m for m in range(len(contexts)) if m not in given)
-        raise InvalidInput(f"contexts[{missing}].probability", f"a number (contexts[{given[0]}] has one)", NOTHING)
+        raise InvalidInput(
+            f"contexts[{missing}].probability", f"a number (contexts[{given[0]}] has one)", NOTHING
+        )
     return Instance(
         sets,
         theta=document["theta"],
@@ -164,7 +205,9 @@ def _from_document(document: Mapping[str, Any], *, default_name: str) -> Instanc
     )
 
 
-def _check_keys(table: Mapping[str, Any], known: tuple[str, ...], *, required: tuple[str, ...], where: str) -> None:
+def _check_keys(
+    table: Mapping[str, Any], known: tuple[str, ...], *, required: tuple[str, ...], where: str
+) -> None:
     for key in table:
         if key not in known:
             raise UnknownName("key", where + key, [where + name for name in known])

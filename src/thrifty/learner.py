@@ -1,4 +1,6 @@
-"""Online use of a policy, one decision at a time: choose, learn, explain, save, load. It runs the compiled code that the simulator runs."""
+"""Online use of a policy, one decision at a time: choose, learn, explain, save, load. It runs the
+compiled code that the simulator runs.
+"""
 
 import json
 import math
@@ -60,7 +62,10 @@ class Explanation:
         lines = [f"{chosen.context}: {chosen.name} ({chosen.label})"]
         for arm in self.arms:
             target = "" if arm.target is None else f" of {arm.target:.4g}"
-            lines.append(f"  {arm.name}: mean {arm.mean:.4g} ± {arm.width:.2g}, gap {arm.gap:.4g}, pulls {arm.pulls}{target}")
+            lines.append(
+                f"  {arm.name}: mean {arm.mean:.4g} ± {arm.width:.2g}, gap "
+                f"{arm.gap:.4g}, pulls {arm.pulls}{target}"
+            )
         return "\n".join(lines)
 
 
@@ -85,7 +90,9 @@ class Learner:
     noise : standard deviation of the rewards
     """
 
-    def __init__(self, policy: Policy, sets: ActionSets, *, seed: int = 0, noise: float = 1.0) -> None:
+    def __init__(
+        self, policy: Policy, sets: ActionSets, *, seed: int = 0, noise: float = 1.0
+    ) -> None:
         if not isinstance(policy, Policy):
             raise InvalidInput("policy", "a compiled policy such as thrifty.OAM()", policy)
         if not isinstance(sets, ActionSets):
@@ -98,8 +105,12 @@ class Learner:
         self._adopt(sets, policy.start(sets, noise=self.noise, horizon=None))
         self._draw()
 
-    def choose(self, context: str | int, available: Collection[str | int] | None = None) -> Decision:
-        """Choose an arm of a context; available: the arms on offer now, by name or index or as a mask; all by default."""
+    def choose(
+        self, context: str | int, available: Collection[str | int] | None = None
+    ) -> Decision:
+        """Choose an arm of a context; available: the arms on offer now, by name or index or as a
+        mask; all by default.
+        """
         m = self._contexts.get(context) if isinstance(context, str) else None
         if m is None:  # an index, or a mistake
             m = self.sets.context_index(context)
@@ -108,15 +119,26 @@ class Learner:
             self._next_draws()
         row, label, gap = self._decide(self._handle, m, arms)
         arm = row - self._starts[m]
-        decision = Decision(self._next_id, self.sets.context_names[m], arm, self.sets.arm_names[m][arm], self.policy.labels[label], gap)
+        decision = Decision(
+            self._next_id,
+            self.sets.context_names[m],
+            arm,
+            self.sets.arm_names[m][arm],
+            self.policy.labels[label],
+            gap,
+        )
         self.pending[self._next_id] = _Pending(decision, row, label)
         self._next_id += 1
         return decision
 
     def learn(self, decision: Decision, reward: float) -> None:
-        """Take in the reward of a decision; late and in any order, but once. True and False are 1 and 0."""
+        """Take in the reward of a decision; late and in any order, but once. True and False are 1
+        and 0.
+        """
         if type(reward) is not float or not -math.inf < reward < math.inf:
-            reward = finite_number(int(reward) if isinstance(reward, bool | np.bool_) else reward, "reward")
+            reward = finite_number(
+                int(reward) if isinstance(reward, bool | np.bool_) else reward, "reward"
+            )
         pending = self._settle(decision)
         if pending.features is not None:
             self.policy.learn_gone(self.state, pending.features, reward)
@@ -169,11 +191,22 @@ class Learner:
         del sets[m][i], names[m][i]
         self.change(ActionSets(sets, context_names=self.sets.context_names, arm_names=names))
 
-    def add_context(self, name: str | None, arms: ArrayLike, arm_names: Sequence[str] | None = None) -> None:
+    def add_context(
+        self, name: str | None, arms: ArrayLike, arm_names: Sequence[str] | None = None
+    ) -> None:
         """Expect one more context."""
         new = ActionSets([arms], arm_names=None if arm_names is None else [arm_names])
-        context_names = [*self.sets.context_names, _unused(self.sets.context_names) if name is None else name]
-        self.change(ActionSets([*self._lists(), new.rows], context_names=context_names, arm_names=[*self.sets.arm_names, *new.arm_names]))
+        context_names = [
+            *self.sets.context_names,
+            _unused(self.sets.context_names) if name is None else name,
+        ]
+        self.change(
+            ActionSets(
+                [*self._lists(), new.rows],
+                context_names=context_names,
+                arm_names=[*self.sets.arm_names, *new.arm_names],
+            )
+        )
 
     def remove_context(self, context: str | int) -> None:
         """Expect a context no longer; what it taught is kept."""
@@ -181,11 +214,17 @@ class Learner:
         kept = [i for i in range(self.sets.contexts) if i != m]
         lists = self._lists()
         self.change(
-            ActionSets([lists[i] for i in kept], context_names=[self.sets.context_names[i] for i in kept], arm_names=[self.sets.arm_names[i] for i in kept])
+            ActionSets(
+                [lists[i] for i in kept],
+                context_names=[self.sets.context_names[i] for i in kept],
+                arm_names=[self.sets.arm_names[i] for i in kept],
+            )
         )
 
     def change(self, sets: ActionSets) -> None:
-        """Go on with other action sets. Arms are the same if context, name and vector are; the regression forgets nothing."""
+        """Go on with other action sets. Arms are the same if context, name and vector are; the
+        regression forgets nothing.
+        """
         if not isinstance(sets, ActionSets):
             raise InvalidInput("sets", "thrifty.ActionSets", sets)
         if sets.dimension != self.sets.dimension:
@@ -201,7 +240,9 @@ class Learner:
         self._adopt(sets, state)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything to a JSON file, whole or not at all; `Learner.load` goes on from it bit for bit."""
+        """Write everything to a JSON file, whole or not at all; `Learner.load` goes on from it bit
+        for bit.
+        """
         document = {
             "format": FORMAT,
             "version": VERSION,
@@ -210,10 +251,16 @@ class Learner:
             "noise": self.noise,
             "contexts": [
                 {"name": name, "arms": arms, "arm_names": list(names)}
-                for name, arms, names in zip(self.sets.context_names, self._lists(), self.sets.arm_names, strict=True)
+                for name, arms, names in zip(
+                    self.sets.context_names, self._lists(), self.sets.arm_names, strict=True
+                )
             ],
             "state": pack(self.state),
-            "draws": {"normals": self._drawn_from[0], "uniforms": self._drawn_from[1], "used": self._used},
+            "draws": {
+                "normals": self._drawn_from[0],
+                "uniforms": self._drawn_from[1],
+                "used": self._used,
+            },
             "next_id": self._next_id,
             "pending": [
                 {
@@ -228,10 +275,17 @@ class Learner:
         write_whole(Path(path), json.dumps(document) + "\n")
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], sets: ActionSets | None = None, *, policy: Policy | None = None) -> "Learner":
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        sets: ActionSets | None = None,
+        *,
+        policy: Policy | None = None,
+    ) -> "Learner":
         """Go on from a file that `save` wrote.
 
-        sets: refuse a file for other action sets than these. policy: needed for a policy of your own, which thrifty does not know by name.
+        sets: refuse a file for other action sets than these. policy: needed for a policy of your
+        own, which thrifty does not know by name.
         """
         try:
             return _restore(read(path), sets, policy)
@@ -245,7 +299,10 @@ class Learner:
         self.sets, self.state = sets, state
         self._contexts = {name: m for m, name in enumerate(sets.context_names)}
         self._starts = sets.offsets.tolist()
-        self._arms = [np.arange(start, stop) for start, stop in zip(self._starts, self._starts[1:], strict=False)]
+        self._arms = [
+            np.arange(start, stop)
+            for start, stop in zip(self._starts, self._starts[1:], strict=False)
+        ]
         self._random = state.ledger.normals.size + state.ledger.uniforms.size > 0
         self._decide, self._update = decide.of(state), update.of(state)
         self._handle = hold.of(state)(state)
@@ -254,7 +311,9 @@ class Learner:
         """Rows of a context that are on offer, in the order of the context."""
         if isinstance(available, str) or not isinstance(available, Collection | np.ndarray):
             raise InvalidInput("available", "a list of arms", available)
-        if len(available) == len(self._arms[m]) and all(isinstance(flag, bool | np.bool_) for flag in available):
+        if len(available) == len(self._arms[m]) and all(
+            isinstance(flag, bool | np.bool_) for flag in available
+        ):
             available = [arm for arm, flag in enumerate(available) if flag]
         rows = sorted({self._starts[m] + self._arm_index(m, arm) for arm in available})
         if not rows:
@@ -267,7 +326,11 @@ class Learner:
             if arm not in names:
                 raise UnknownName("arm", arm, names)
             return names.index(arm)
-        if isinstance(arm, bool) or not isinstance(arm, int | np.integer) or not 0 <= arm < len(names):
+        if (
+            isinstance(arm, bool)
+            or not isinstance(arm, int | np.integer)
+            or not 0 <= arm < len(names)
+        ):
             raise InvalidInput("arm", f"an index from 0 to {len(names) - 1}", arm)
         return int(arm)
 
@@ -277,7 +340,11 @@ class Learner:
             raise InvalidInput("decision", "what choose returned", decision)
         pending = self.pending.get(decision.id)
         if pending is None or pending.decision != decision:
-            raise InvalidInput("decision", "one of this learner's that waits for its reward (each is learned once)", f"{decision.id} ({decision.name})")
+            raise InvalidInput(
+                "decision",
+                "one of this learner's that waits for its reward (each is learned once)",
+                f"{decision.id} ({decision.name})",
+            )
         del self.pending[decision.id]
         return pending
 
@@ -326,8 +393,15 @@ def _moves(old: ActionSets, new: ActionSets) -> Moves:
 
 
 def _row_keys(sets: ActionSets) -> list[tuple[str, str, bytes]]:
-    names = [(context, arm) for context, arms in zip(sets.context_names, sets.arm_names, strict=True) for arm in arms]
-    return [(context, arm, vector.tobytes()) for (context, arm), vector in zip(names, sets.rows, strict=True)]
+    names = [
+        (context, arm)
+        for context, arms in zip(sets.context_names, sets.arm_names, strict=True)
+        for arm in arms
+    ]
+    return [
+        (context, arm, vector.tobytes())
+        for (context, arm), vector in zip(names, sets.rows, strict=True)
+    ]
 
 
 def _restore(document: dict[str, Any], sets: ActionSets | None, policy: Policy | None) -> Learner:
@@ -349,11 +423,19 @@ def _restore(document: dict[str, Any], sets: ActionSets | None, policy: Policy |
     learner = Learner(policy, saved, noise=document["noise"])
     unpack(document["state"], learner.state)
     draws = document["draws"]
-    learner._normals.bit_generator.state, learner._uniforms.bit_generator.state = draws["normals"], draws["uniforms"]
+    learner._normals.bit_generator.state, learner._uniforms.bit_generator.state = (
+        draws["normals"],
+        draws["uniforms"],
+    )
     learner._draw()
     learner._used = int(draws["used"])
     learner._next_id = int(document["next_id"])
     for waiting in document["pending"]:
         decision, features = Decision(*waiting["decision"]), waiting["features"]
-        learner.pending[decision.id] = _Pending(decision, waiting["row"], waiting["label"], None if features is None else np.array(features))
+        learner.pending[decision.id] = _Pending(
+            decision,
+            waiting["row"],
+            waiting["label"],
+            None if features is None else np.array(features),
+        )
     return learner

@@ -1,7 +1,8 @@
 """What a study asks, in chunks of work, and the answers.
 
-A question is all that decides the bits of a replicate but its number: the instance, the policy, the horizon, the seed, the kind of rewards. Its identity adds
-the code that computes, so that an answer from a file can be trusted to be the one that would be computed now.
+A question is all that decides the bits of a replicate but its number: the instance, the policy, the
+horizon, the seed, the kind of rewards. Its identity adds the code that computes, so that an answer
+from a file can be trusted to be the one that would be computed now.
 """
 
 import hashlib
@@ -23,13 +24,27 @@ from thrifty.catalog import Ensemble, Problem
 from thrifty.errors import InvalidInput
 from thrifty.instances import Instance
 from thrifty.policies import POLICIES, Policy
-from thrifty.simulation import AnyPolicy, Replicate, Tick, checkpoints, label_names, name_of, simulate, truth_of
+from thrifty.simulation import (
+    AnyPolicy,
+    Replicate,
+    Tick,
+    checkpoints,
+    label_names,
+    name_of,
+    simulate,
+    truth_of,
+)
 from thrifty.sources import PACKAGE, computing_files, fingerprint
 
-CHUNK_SECONDS = 1.0  # of work in a chunk, roughly: enough to make its file cheap, and little to lose
+# of work in a chunk, roughly: enough to make its file cheap, and little to lose
+CHUNK_SECONDS = 1.0
 _TERMS_PER_SECOND = 3e8  # of x^T V^-1 x, over all arms; and a round takes at least 1e-7 s
 _PLAIN_ROUND = 3e-5  # seconds for a round of a plain policy, roughly
-_NOT_COMPUTING = (PACKAGE / "online.py", PACKAGE / "policies" / "checks.py", PACKAGE / "policies" / "__init__.py")
+_NOT_COMPUTING = (
+    PACKAGE / "online.py",
+    PACKAGE / "policies" / "checks.py",
+    PACKAGE / "policies" / "__init__.py",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +59,11 @@ class Question:
 
     def instance(self, replicate: int) -> Instance:
         """What is played in a replicate."""
-        return self.problem.instance(self.seed, replicate) if isinstance(self.problem, Ensemble) else self.problem
+        return (
+            self.problem.instance(self.seed, replicate)
+            if isinstance(self.problem, Ensemble)
+            else self.problem
+        )
 
     @cached_property
     def times(self) -> Ints:
@@ -57,15 +76,23 @@ class Question:
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what is derived: another machine derives it anew."""
-        return {name: value for name, value in self.__dict__.items() if name in self.__dataclass_fields__}
+        return {
+            name: value
+            for name, value in self.__dict__.items()
+            if name in self.__dataclass_fields__
+        }
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """Everything that decides the bits of an answer, as JSON; the instance by the hash of its TOML text."""
+        """Everything that decides the bits of an answer, as JSON; the instance by the hash of its
+        TOML text.
+        """
         kind = type(self.policy)
         return {
             "instance_name": self.problem.name,
-            "instance": None if isinstance(self.problem, Ensemble) else digest_of(self.problem.to_toml()),
+            "instance": None
+            if isinstance(self.problem, Ensemble)
+            else digest_of(self.problem.to_toml()),
             "policy": name_of(self.policy),
             "class": f"{kind.__module__}.{kind.__qualname__}",
             "parameters": _parameters(self.policy),
@@ -83,24 +110,42 @@ class Question:
 
     @property
     def code(self) -> str:
-        """A hash of the code that computes the answers: what all policies share, and the files that define this one."""
+        """A hash of the code that computes the answers: what all policies share, and the files that
+        define this one.
+        """
         return _code(_source_files(type(self.policy)), isinstance(self.problem, Ensemble))
 
     def try_out(self, *, compiled: bool = True) -> None:
-        """Let mistakes show before the work begins: play one round, which also compiles the policy, or only look."""
+        """Let mistakes show before the work begins: play one round, which also compiles the policy,
+        or only look.
+        """
         problem = self.instance(0)
         truth_of(problem, self.rewards)
         if compiled or not isinstance(self.policy, Policy):
-            simulate(problem, self.policy, horizon=self.horizon, rewards=self.rewards, times=self.times, rounds=1)
+            simulate(
+                problem,
+                self.policy,
+                horizon=self.horizon,
+                rewards=self.rewards,
+                times=self.times,
+                rounds=1,
+            )
         else:
             self.policy.start(problem.sets, noise=problem.noise, horizon=self.horizon)
 
     def chunks(self, missing: range) -> "list[Chunk]":
         """Some replicates as pieces of work."""
         rows = self.instance(missing.start).sets.rows if len(missing) else np.empty((0, 0))
-        a_round = max(1e-7, rows.shape[0] * rows.shape[1] ** 2 / _TERMS_PER_SECOND) if isinstance(self.policy, Policy) else _PLAIN_ROUND
+        a_round = (
+            max(1e-7, rows.shape[0] * rows.shape[1] ** 2 / _TERMS_PER_SECOND)
+            if isinstance(self.policy, Policy)
+            else _PLAIN_ROUND
+        )
         size = int(max(1, min(1000, CHUNK_SECONDS / (a_round * self.horizon))))
-        return [Chunk(self, first, min(first + size, missing.stop)) for first in range(missing.start, missing.stop, size)]
+        return [
+            Chunk(self, first, min(first + size, missing.stop))
+            for first in range(missing.start, missing.stop, size)
+        ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +164,9 @@ class Chunk:
 def answer(chunk: Chunk, tick: Tick | None = None) -> Batch:
     """Play the replicates of a chunk."""
     begun = time.perf_counter()
-    played = [_play(chunk.question, replicate, tick) for replicate in range(chunk.first, chunk.stop)]
+    played = [
+        _play(chunk.question, replicate, tick) for replicate in range(chunk.first, chunk.stop)
+    ]
     return Batch(
         first=chunk.first,
         regret=np.array([replicate.regret for replicate in played]),
@@ -132,7 +179,16 @@ def answer(chunk: Chunk, tick: Tick | None = None) -> Batch:
 
 def _play(question: Question, replicate: int, tick: Tick | None) -> Replicate:
     problem, policy, times = question.instance(replicate), question.policy, question.times
-    return simulate(problem, policy, horizon=question.horizon, seed=question.seed, replicate=replicate, rewards=question.rewards, times=times, tick=tick)
+    return simulate(
+        problem,
+        policy,
+        horizon=question.horizon,
+        seed=question.seed,
+        replicate=replicate,
+        rewards=question.rewards,
+        times=times,
+        tick=tick,
+    )
 
 
 def key_of(identity: dict[str, Any]) -> str:
@@ -153,7 +209,9 @@ def installed_code() -> str:
 @cache
 def _code(own: tuple[Path, ...], drawn: bool) -> str:
     others = {path for kind in POLICIES.values() for path in _source_files(kind)}
-    shared = [path for path in computing_files() if path not in _NOT_COMPUTING and path not in others]
+    shared = [
+        path for path in computing_files() if path not in _NOT_COMPUTING and path not in others
+    ]
     catalog = [PACKAGE / "catalog.py"] if drawn else []
     return fingerprint([*shared, *own, *catalog], *_versions())
 
@@ -163,7 +221,9 @@ def _versions() -> list[str]:
 
 
 def _source_files(kind: type) -> tuple[Path, ...]:
-    """The files that define a policy's class and those it inherits from, but for the contract that all share."""
+    """The files that define a policy's class and those it inherits from, but for the contract that
+    all share.
+    """
     files = []
     for one in kind.__mro__:
         if one in (object, Policy) or one.__module__ in ("builtins", "typing", "abc"):
@@ -173,7 +233,11 @@ def _source_files(kind: type) -> tuple[Path, ...]:
         except (OSError, TypeError):
             path = Path()
         if not path.is_file():
-            raise InvalidInput(one.__name__, "a policy defined in a file, so that its results can be kept", one.__module__)
+            raise InvalidInput(
+                one.__name__,
+                "a policy defined in a file, so that its results can be kept",
+                one.__module__,
+            )
         files.append(path)
     return tuple(dict.fromkeys(files))
 
@@ -185,4 +249,6 @@ def _parameters(policy: AnyPolicy) -> str:
     try:
         return hashlib.sha256(pickle.dumps(policy)).hexdigest()
     except Exception as error:  # whatever a user's class raises
-        raise InvalidInput(name_of(policy), "a policy that can be pickled, so that its results can be kept", error) from None
+        raise InvalidInput(
+            name_of(policy), "a policy that can be pickled, so that its results can be kept", error
+        ) from None

@@ -1,10 +1,12 @@
 """Compiled least squares: the only place where V^-1, theta_hat and log det V change.
 
-V = base + sum of x x^T over all rewards seen. A reward costs O(k d): the inverse follows by Sherman and Morrison's formula, and so do, for every arm x, its
-mean <x, theta_hat> and its squared norm ||x||^2 in V^-1, which is what policies read. Rounding errors pile up; but pulls are counted and rewards summed arm by
-arm, and from these `refresh` makes everything anew before the errors matter.
+V = base + sum of x x^T over all rewards seen. A reward costs O(k d): the inverse follows by Sherman
+and Morrison's formula, and so do, for every arm x, its mean <x, theta_hat> and its squared norm
+||x||^2 in V^-1, which is what policies read. Rounding errors pile up; but pulls are counted and
+rewards summed arm by arm, and from these `refresh` makes everything anew before the errors matter.
 
-Without a ridge V is singular until the pulled arms span the space. Until then the inverse is the pseudo-inverse and theta_hat the estimate of least norm.
+Without a ridge V is singular until the pulled arms span the space. Until then the inverse is the
+pseudo-inverse and theta_hat the estimate of least norm.
 """
 
 from functools import cache
@@ -19,8 +21,9 @@ from thrifty.dense import add_gram, copy_matrix, factor, squared_norms, whiten
 from thrifty.spans import VANISHING, grow_basis, take_out
 
 LOGDET, WEAR, STRANGERS = range(3)  # entries of Regression.numbers
-# A rank-one step adds up to (1 + norm)^2 roundings to the relative error of the inverse. Four thousand such, and it is made anew: that costs a hundredth of the
-# rounds between, and keeps the error near that of a direct inversion.
+# A rank-one step adds up to (1 + norm)^2 roundings to the relative error of the inverse. Four
+# thousand such, and it is made anew: that costs a hundredth of the rounds between, and keeps the
+# error near that of a direct inversion.
 WORN = 2.0**12
 TINY = 1e-15  # a pivot below this share of its diagonal entry is rounding
 
@@ -30,7 +33,8 @@ class Regression(NamedTuple):
 
     rows: Floats  # (k, d) the arms
     columns: Floats  # (d, k) the same
-    base: Floats  # (d, d) information that no arm below accounts for: the ridge, and arms that are gone
+    # (d, d) information that no arm below accounts for: the ridge, and arms that are gone
+    base: Floats
     base_sums: Floats  # (d,) sum of x times reward over arms that are gone
     pulls: Ints  # (k,) rewards seen
     sums: Floats  # (k,) of these rewards
@@ -44,7 +48,9 @@ class Regression(NamedTuple):
     along: Floats  # (k,) work space
     solid: bool  # base is positive definite
     invert: Any  # the function below, behind a pointer
-    tracked: bool  # means and norms of all arms are kept current; otherwise `look` computes those that are asked for
+    # means and norms of all arms are kept current; otherwise `look` computes those that are asked
+    # for
+    tracked: bool
 
 
 def start_regression(rows: Floats, *, ridge: float, largest_set: int | None = None) -> Regression:
@@ -78,7 +84,9 @@ def start_regression(rows: Floats, *, ridge: float, largest_set: int | None = No
 
 
 def carry_regression(old: Regression, new: Regression, where: Ints) -> None:
-    """Bring all that old has seen into new: row i becomes row where[i], or, if that is -1, part of the base."""
+    """Bring all that old has seen into new: row i becomes row where[i], or, if that is -1, part of
+    the base.
+    """
     gone = where < 0
     new.base[:] = old.base + (old.rows[gone].T * old.pulls[gone]) @ old.rows[gone]
     new.base_sums[:] = old.base_sums + old.rows[gone].T @ old.sums[gone]
@@ -97,7 +105,13 @@ def observe_gone(regression: Regression, features: Floats, reward: float) -> Non
 @kernel
 def observe(regression: Regression, row: int, reward: float) -> None:
     """Take in one reward of an arm, in O(k d)."""
-    rows, inverse, theta, step, numbers = regression.rows, regression.inverse, regression.theta, regression.step, regression.numbers
+    rows, inverse, theta, step, numbers = (
+        regression.rows,
+        regression.inverse,
+        regression.theta,
+        regression.step,
+        regression.numbers,
+    )
     d = theta.size
     regression.pulls[row] += 1
     regression.sums[row] += reward
@@ -113,7 +127,8 @@ def observe(regression: Regression, row: int, reward: float) -> None:
     if numbers[WEAR] > WORN or regression.outside[row]:
         refresh(regression)
         return
-    # (V + x x^T)^-1 = V^-1 - (V^-1 x)(V^-1 x)^T / (1 + ||x||^2),  theta += V^-1 x (reward - <x, theta>) / (1 + ||x||^2)
+    # (V + x x^T)^-1 = V^-1 - (V^-1 x)(V^-1 x)^T / (1 + ||x||^2),  theta += V^-1 x (reward - <x,
+    # theta>) / (1 + ||x||^2)
     shrink = 1.0 / (1.0 + norm)
     pull = shrink * (reward - mean)
     for i in range(d):
@@ -128,7 +143,13 @@ def observe(regression: Regression, row: int, reward: float) -> None:
 @kernel
 def _track(regression: Regression, shrink: float, pull: float) -> None:
     """Follow a rank-one step, V^-1 x in regression.step, in the means and norms of all arms."""
-    columns, step, along, means, norms = regression.columns, regression.step, regression.along, regression.means, regression.norms
+    columns, step, along, means, norms = (
+        regression.columns,
+        regression.step,
+        regression.along,
+        regression.means,
+        regression.norms,
+    )
     d, k = columns.shape
     for j in range(k):
         along[j] = step[0] * columns[0, j]
@@ -164,8 +185,21 @@ def _look_at(regression: Regression, row: int) -> None:
 @kernel
 def refresh(regression: Regression) -> None:
     """Make everything anew from the pulls and sums of the arms."""
-    inverse, theta, response, numbers = regression.inverse, regression.theta, regression.step, regression.numbers
-    regression.invert(regression.columns, regression.pulls, regression.base, regression.solid, inverse, regression.outside, numbers)
+    inverse, theta, response, numbers = (
+        regression.inverse,
+        regression.theta,
+        regression.step,
+        regression.numbers,
+    )
+    regression.invert(
+        regression.columns,
+        regression.pulls,
+        regression.base,
+        regression.solid,
+        inverse,
+        regression.outside,
+        numbers,
+    )
     numbers[WEAR] = 0.0
     for i in range(theta.size):
         response[i] = regression.base_sums[i]
@@ -187,8 +221,18 @@ def renew(regression: Regression) -> None:
 
 
 @compiled
-def invert(columns: Floats, pulls: Ints, base: Floats, solid: bool, inverse: Floats, outside: Bools, numbers: Floats) -> None:
-    """V in coordinates of its span, V = Q^T (R^T R) Q, and V^-1 = W^T W with W = R^-T Q; log det V, and which of columns (d, k) lie outside the span."""
+def invert(
+    columns: Floats,
+    pulls: Ints,
+    base: Floats,
+    solid: bool,
+    inverse: Floats,
+    outside: Bools,
+    numbers: Floats,
+) -> None:
+    """V in coordinates of its span, V = Q^T (R^T R) Q, and V^-1 = W^T W with W = R^-T Q; log det V,
+    and which of columns (d, k) lie outside the span.
+    """
     d = columns.shape[0]
     basis = np.zeros((d, d))  # Q, orthonormal rows
     rank = _span(columns, pulls, base, solid, basis, outside, numbers)
@@ -210,11 +254,16 @@ def invert(columns: Floats, pulls: Ints, base: Floats, solid: bool, inverse: Flo
 def _inversion() -> Pointer:
     """Behind a pointer: every policy would otherwise compile it again, twice."""
     matrix, vector = types.float64[:, ::1], types.float64[::1]
-    return Pointer(invert, (matrix, types.int64[::1], matrix, types.boolean, matrix, types.boolean[::1], vector))
+    return Pointer(
+        invert,
+        (matrix, types.int64[::1], matrix, types.boolean, matrix, types.boolean[::1], vector),
+    )
 
 
 @compiled
-def _project_information(columns: Floats, pulls: Ints, base: Floats, basis: Floats, information: Floats) -> None:
+def _project_information(
+    columns: Floats, pulls: Ints, base: Floats, basis: Floats, information: Floats
+) -> None:
     """information (r, r) += Q V Q^T for the first r rows Q of basis (d, d)."""
     d, k = columns.shape
     rank = information.shape[0]
@@ -233,15 +282,31 @@ def _project_information(columns: Floats, pulls: Ints, base: Floats, basis: Floa
 
 
 @compiled
-def _span(columns: Floats, pulls: Ints, base: Floats, solid: bool, basis: Floats, outside: Bools, numbers: Floats) -> int:
-    """Write an orthonormal basis of the span of V into basis (d, d), return its rank, and note which arms lie outside."""
+def _span(
+    columns: Floats,
+    pulls: Ints,
+    base: Floats,
+    solid: bool,
+    basis: Floats,
+    outside: Bools,
+    numbers: Floats,
+) -> int:
+    """Write an orthonormal basis of the span of V into basis (d, d), return its rank, and note
+    which arms lie outside.
+    """
     d, k = columns.shape
     if solid:
         for i in range(d):
             basis[i, i] = 1.0
         return d
     known, seen, rest = np.empty((d, d)), np.empty((d, k)), np.empty((d, k))
-    spread, even, sizes, lengths, picked = np.empty(d), np.ones(max(d, k)), np.empty(k), np.empty(k), np.empty(d, np.int64)
+    spread, even, sizes, lengths, picked = (
+        np.empty(d),
+        np.ones(max(d, k)),
+        np.empty(k),
+        np.empty(k),
+        np.empty(d, np.int64),
+    )
     copy_matrix(base, known)
     squared_norms(known, spread)
     widest = 0.0

@@ -26,7 +26,8 @@ class Result:
     times : (c,) checkpoints, the last is the horizon
     regret : (R, c, L) pseudo-regret up to each checkpoint, by label
     rounds : (R, c, L) rounds up to each checkpoint, by label
-    solves, unsolved : (R,) how often the policy solved the allocation program, and how often without reaching its tolerance
+    solves, unsolved : (R,) how often the policy solved the allocation program, and how often
+        without reaching its tolerance
     seconds : time it took, compilation excluded; work of several threads divided by their number
     constant : C of the instance, if it applies: for Gaussian rewards, not for ensembles
     chunks : where its Parquet files are, seen from the folder of the study; None if it is not kept
@@ -47,7 +48,9 @@ class Result:
     chunks: str | None = None
 
     @classmethod
-    def of(cls, question: Question, batch: Batch, constant: float | None, chunks: str | None = None) -> "Result":
+    def of(
+        cls, question: Question, batch: Batch, constant: float | None, chunks: str | None = None
+    ) -> "Result":
         """The answer to a question."""
         return cls(
             instance=question.problem,
@@ -90,7 +93,11 @@ class Result:
     @property
     def se(self) -> float:
         """Standard error of the mean; NaN for a single replication."""
-        return float(self.final.std(ddof=1)) / math.sqrt(self.replications) if self.replications > 1 else math.nan
+        return (
+            float(self.final.std(ddof=1)) / math.sqrt(self.replications)
+            if self.replications > 1
+            else math.nan
+        )
 
     @property
     def median(self) -> float:
@@ -108,7 +115,11 @@ class Result:
     @property
     def ratio(self) -> float | None:
         """R(n) / (C log n); None where C is 0 or does not apply."""
-        return self.mean / (self.constant * math.log(self.horizon)) if self.constant and self.horizon > 1 else None
+        return (
+            self.mean / (self.constant * math.log(self.horizon))
+            if self.constant and self.horizon > 1
+            else None
+        )
 
     @property
     def rounds_per_second(self) -> float:
@@ -132,8 +143,13 @@ class Result:
             "max": self.max,
             "constant": self.constant,
             "ratio": self.ratio,
-            "checkpoints": {str(t): float(mean) for t, mean in zip(self.times.tolist(), means, strict=True)},
-            "labels": {label: {"rounds": float(rounds[l]), "regret": float(regret[l])} for l, label in enumerate(self.labels)},
+            "checkpoints": {
+                str(t): float(mean) for t, mean in zip(self.times.tolist(), means, strict=True)
+            },
+            "labels": {
+                label: {"rounds": float(rounds[l]), "regret": float(regret[l])}
+                for l, label in enumerate(self.labels)
+            },
             "solves": float(self.solves.mean()),
             "unsolved": float(self.unsolved.mean()),
             "seconds": self.seconds,

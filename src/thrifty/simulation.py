@@ -1,7 +1,9 @@
-"""One replicate: a policy plays an instance for a number of rounds. The loop for all compiled policies lives here, once.
+"""One replicate: a policy plays an instance for a number of rounds. The loop for all compiled
+policies lives here, once.
 
-Luck is paired: contexts and noise come from generators that depend on (seed, replicate) alone, so that all policies face the same; a policy's own
-randomness is another stream. The noise of a round is drawn whatever arm is played.
+Luck is paired: contexts and noise come from generators that depend on (seed, replicate) alone, so
+that all policies face the same; a policy's own randomness is another stream. The noise of a round
+is drawn whatever arm is played.
 """
 
 import copy
@@ -73,7 +75,8 @@ class Replicate:
     ----------
     times : (c,) checkpoints, the last is the horizon
     rounds, regret : (c, L) up to each checkpoint, split by label
-    solves, unsolved : how often the policy solved the allocation program, and how often without reaching its tolerance
+    solves, unsolved : how often the policy solved the allocation program, and how often without
+        reaching its tolerance
     """
 
     times: Ints
@@ -87,20 +90,40 @@ def streams(seed: int, replicate: int) -> Streams:
     """The luck of a replicate."""
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
         raise InvalidInput("seed", "a whole number of at least 0", seed)
-    return Streams(*(np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(replicate, stream)))) for stream in range(4)))
+    return Streams(
+        *(
+            np.random.Generator(
+                np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(replicate, stream)))
+            )
+            for stream in range(4)
+        )
+    )
 
 
 def checkpoints(horizon: int, *, linear: int = 50, per_decade: int = 10) -> Ints:
-    """Rounds at which regret is written down: log-spaced, and linearly spaced for plots on a plain axis."""
+    """Rounds at which regret is written down: log-spaced, and linearly spaced for plots on a plain
+    axis.
+    """
     decades = np.log10(horizon)
     log_spaced = np.round(10 ** np.linspace(0, decades, int(np.ceil(decades * per_decade)) + 1))
-    return np.unique(np.concatenate([log_spaced, np.round(np.linspace(0, horizon, linear + 1))[1:], [horizon]]).clip(1, horizon).astype(np.int64))
+    return np.unique(
+        np.concatenate([log_spaced, np.round(np.linspace(0, horizon, linear + 1))[1:], [horizon]])
+        .clip(1, horizon)
+        .astype(np.int64)
+    )
 
 
 def start_score(times: Ints, labels: int) -> Score:
     """An empty score."""
     c = len(times)
-    return Score(times, np.zeros(1, np.int64), np.zeros(labels, np.int64), np.zeros(labels), np.zeros((c, labels), np.int64), np.zeros((c, labels)))
+    return Score(
+        times,
+        np.zeros(1, np.int64),
+        np.zeros(labels, np.int64),
+        np.zeros(labels),
+        np.zeros((c, labels), np.int64),
+        np.zeros((c, labels)),
+    )
 
 
 def truth_of(instance: Instance, rewards: str = "gaussian") -> Truth:
@@ -109,10 +132,19 @@ def truth_of(instance: Instance, rewards: str = "gaussian") -> Truth:
         raise InvalidInput("rewards", " or ".join(REWARDS), rewards)
     if rewards == "bernoulli" and not ((instance.means >= 0) & (instance.means <= 1)).all():
         worst = float(instance.means[np.abs(instance.means - 0.5).argmax()])
-        raise InvalidInput(f"{instance.name}: rewards", "means between 0 and 1 for Bernoulli rewards", worst)
+        raise InvalidInput(
+            f"{instance.name}: rewards", "means between 0 and 1 for Bernoulli rewards", worst
+        )
     law = instance.probabilities.cumsum()
     law[-1] = 1.0
-    return Truth(law, np.arange(len(instance.means)), instance.means, instance.gaps, instance.noise, rewards == "bernoulli")
+    return Truth(
+        law,
+        np.arange(len(instance.means)),
+        instance.means,
+        instance.gaps,
+        instance.noise,
+        rewards == "bernoulli",
+    )
 
 
 @kernel
@@ -155,7 +187,12 @@ def _loop(game: Game, stop: int) -> None:
     state, truth, score, luck = game.state, game.truth, game.score, game.luck
     ledger, offsets = state.ledger, state.ledger.offsets
     normals, uniforms, clock = ledger.normals, ledger.uniforms, ledger.clock
-    contexts, noise, own_normals, own_uniforms = luck.contexts, luck.noise, luck.normals, luck.uniforms
+    contexts, noise, own_normals, own_uniforms = (
+        luck.contexts,
+        luck.noise,
+        luck.normals,
+        luck.uniforms,
+    )
     while clock[ROUNDS] < stop:
         context = draw_context(truth.law, contexts.random()) if truth.law.size > 1 else 0
         for i in range(normals.size):
@@ -173,8 +210,12 @@ def _play(handle: Any, stop: int) -> None:
     _loop(handle.held, stop)
 
 
-def _set_up(state: Any, truth: Truth, score: Score, contexts: Any, noise: Any, normals: Any, uniforms: Any) -> Any:
-    """A handle of the game. Generators come one by one: inside a tuple they would make Numba look at the type of every array again, for a millisecond."""
+def _set_up(
+    state: Any, truth: Truth, score: Score, contexts: Any, noise: Any, normals: Any, uniforms: Any
+) -> Any:
+    """A handle of the game. Generators come one by one: inside a tuple they would make Numba look
+    at the type of every array again, for a millisecond.
+    """
     return Handle(Game(state, truth, score, Streams(contexts, noise, normals, uniforms)))  # type: ignore[no-untyped-call]  # Numba has no type hints here
 
 
@@ -182,9 +223,13 @@ set_up, play = Compiled(_set_up), Compiled(_play)
 
 
 class PlainPolicy(Protocol):
-    """A policy in plain Python: any object with these methods. `name` is optional; each replicate plays a copy."""
+    """A policy in plain Python: any object with these methods. `name` is optional; each replicate
+    plays a copy.
+    """
 
-    def start(self, sets: ActionSets, *, noise: float, horizon: int, rng: np.random.Generator) -> None:
+    def start(
+        self, sets: ActionSets, *, noise: float, horizon: int, rng: np.random.Generator
+    ) -> None:
         """Begin anew."""
 
     def choose(self, context: int) -> int:
@@ -195,12 +240,17 @@ class PlainPolicy(Protocol):
 
 
 AnyPolicy = Policy | PlainPolicy
-Tick = Callable[[int], None]  # called now and then with the number of rounds played since the last call
+# called now and then with the number of rounds played since the last call
+Tick = Callable[[int], None]
 
 
 def name_of(policy: AnyPolicy) -> str:
     """How a policy is called in results."""
-    return policy.spec if isinstance(policy, Policy) else str(getattr(policy, "name", type(policy).__name__))
+    return (
+        policy.spec
+        if isinstance(policy, Policy)
+        else str(getattr(policy, "name", type(policy).__name__))
+    )
 
 
 def label_names(policy: AnyPolicy) -> tuple[str, ...]:
@@ -222,7 +272,8 @@ def simulate(
 ) -> Replicate:
     """Let a policy play an instance.
 
-    times : (c,) checkpoints, the last is the horizon; rounds : play only the first so many of them; tick : called now and then with the number of rounds played
+    times : (c,) checkpoints, the last is the horizon; rounds : play only the first so many of them;
+        tick : called now and then with the number of rounds played
     since the last call.
     """
     truth, luck = truth_of(instance, rewards), streams(seed, replicate)
@@ -232,7 +283,9 @@ def simulate(
     if isinstance(policy, Policy):
         state = policy.start(instance.sets, noise=noise, horizon=horizon)
         clock = state.ledger.clock
-        block = max(1, min(BLOCK, BLOCK_TERMS // (instance.sets.rows.size * instance.sets.dimension)))
+        block = max(
+            1, min(BLOCK, BLOCK_TERMS // (instance.sets.rows.size * instance.sets.dimension))
+        )
         blocks = _play_blocks(Game(state, truth, score, luck), rounds or horizon, block)
     else:
         player = _started(policy, instance.sets, noise, horizon, luck.uniforms)
@@ -240,7 +293,9 @@ def simulate(
     for played in blocks:
         if tick is not None:
             tick(played)
-    return Replicate(score.times, score.rounds_at, score.regret_at, int(clock[SOLVES]), int(clock[UNSOLVED]))
+    return Replicate(
+        score.times, score.rounds_at, score.regret_at, int(clock[SOLVES]), int(clock[UNSOLVED])
+    )
 
 
 def _play_blocks(game: Game, rounds: int, block: int) -> Iterator[int]:
@@ -253,18 +308,26 @@ def _play_blocks(game: Game, rounds: int, block: int) -> Iterator[int]:
         yield stop - start
 
 
-def _started(policy: PlainPolicy, sets: ActionSets, noise: float, horizon: int, rng: np.random.Generator) -> PlainPolicy:
+def _started(
+    policy: PlainPolicy, sets: ActionSets, noise: float, horizon: int, rng: np.random.Generator
+) -> PlainPolicy:
     if isinstance(policy, type):
         raise InvalidInput("policy", f"an instance, {policy.__name__}()", policy)
     for method in ("start", "choose", "learn"):
         if not callable(getattr(policy, method, None)):
-            raise InvalidInput("policy", f"thrifty's, or an object with start, choose and learn ({method} is missing)", policy)
+            raise InvalidInput(
+                "policy",
+                f"thrifty's, or an object with start, choose and learn ({method} is missing)",
+                policy,
+            )
     player = copy.deepcopy(policy)
     player.start(sets, noise=noise, horizon=horizon, rng=rng)
     return player
 
 
-def _play_plainly(player: PlainPolicy, sets: ActionSets, truth: Truth, score: Score, luck: Streams, rounds: int) -> Iterator[int]:
+def _play_plainly(
+    player: PlainPolicy, sets: ActionSets, truth: Truth, score: Score, luck: Streams, rounds: int
+) -> Iterator[int]:
     """Play a plain policy on the luck that compiled ones have; yields after every round."""
     for now in range(1, rounds + 1):
         context = draw_context(truth.law, luck.contexts.random()) if sets.contexts > 1 else 0

@@ -28,7 +28,9 @@ def _lists(array: NDArray[Any]) -> Any:
     """Nested lists that JSON can hold: NaN and infinity as strings."""
     if array.dtype.kind != "f" or np.isfinite(array).all():
         return array.tolist()
-    return np.where(np.isfinite(array), array.astype(object), array.astype(str).astype(object)).tolist()
+    return np.where(
+        np.isfinite(array), array.astype(object), array.astype(str).astype(object)
+    ).tolist()
 
 
 def unpack(packed: Any, state: Any) -> None:
@@ -51,5 +53,8 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise BadFile(f"{path}: not the state of a thrifty learner")
     if document.get("version") != VERSION:
-        raise BadFile(f"{path}: version {VERSION} of a learner's state expected, got {document.get('version')!r}")
+        raise BadFile(
+            f"{path}: version {VERSION} of a learner's state expected, got "
+            f"{document.get('version')!r}"
+        )
     return document

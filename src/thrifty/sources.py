@@ -7,7 +7,8 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parent
 
-# Modules and folders with compiled functions, and all that these can call. What is above them (commands, pages, studies) changes no machine code.
+# Modules and folders with compiled functions, and all that these can call. What is above them
+# (commands, pages, studies) changes no machine code.
 COMPUTING = (
     "actions",
     "allocation",
@@ -42,5 +43,7 @@ def fingerprint(paths: Iterable[Path], *words: str) -> str:
 
 @cache
 def _content(path: Path) -> str:
-    """A hash of a file as it was when first asked for, for thrifty's own at import: what runs is what was loaded, whatever an editor does to the file then."""
+    """A hash of a file as it was when first asked for, for thrifty's own at import: what runs is
+    what was loaded, whatever an editor does to the file then.
+    """
     return hashlib.sha256(path.read_bytes()).hexdigest()

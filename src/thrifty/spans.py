@@ -10,10 +10,14 @@ VANISHING = 1e-10  # a vector whose remainder is below this share of its length 
 
 
 @compiled
-def grow_basis(rest: Floats, costs: Floats, sizes: Floats, basis: Floats, rank: int, picked: Ints) -> int:
-    """Extend basis[:rank] to the span of rest (d, n), which is orthogonal to it, by the most length^2 per cost; returns the new rank.
+def grow_basis(
+    rest: Floats, costs: Floats, sizes: Floats, basis: Floats, rank: int, picked: Ints
+) -> int:
+    """Extend basis[:rank] to the span of rest (d, n), which is orthogonal to it, by the most
+    length^2 per cost; returns the new rank.
 
-    A remainder counts as zero when it is small against its size (n,), a squared length. What is spanned is taken out of rest.
+    A remainder counts as zero when it is small against its size (n,), a squared length. What is
+    spanned is taken out of rest.
     """
     d, n = rest.shape
     along, lengths = np.empty(n), np.empty(n)

@@ -6,7 +6,9 @@ from thrifty.errors import InvalidInput, UnknownName
 
 
 def split_parameters(given: str, known: Iterable[str], *, owner: str, where: str) -> dict[str, str]:
-    """The values in `key=value,key=value` by key, each known and given once; owner and where go into the error."""
+    """The values in `key=value,key=value` by key, each known and given once; owner and where go
+    into the error.
+    """
     values: dict[str, str] = {}
     for pair in given.split(",") if given else []:
         key, _, value = pair.partition("=")

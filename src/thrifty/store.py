@@ -1,6 +1,8 @@
-"""Answers on disk: a folder for each question, a Parquet file for each chunk, readable with any tool that reads Parquet.
+"""Answers on disk: a folder for each question, a Parquet file for each chunk, readable with any
+tool that reads Parquet.
 
-A file carries the identity of its question and a digest of its numbers. What does not match is named and set aside, never trusted, never deleted.
+A file carries the identity of its question and a digest of its numbers. What does not match is
+named and set aside, never trusted, never deleted.
 """
 
 import hashlib
@@ -40,10 +42,18 @@ class Store:
         self.folder = folder
 
     def home(self, question: Question) -> Path:
-        """The folder of a question's answers: its name is for people, the hash at its end is what counts."""
-        words = (question.problem.name, str(question.identity["policy"]), f"n{question.horizon}", question.key)
+        """The folder of a question's answers: its name is for people, the hash at its end is what
+        counts.
+        """
+        words = (
+            question.problem.name,
+            str(question.identity["policy"]),
+            f"n{question.horizon}",
+            question.key,
+        )
         name = "_".join(re.sub(r"[^A-Za-z0-9.-]+", "-", word)[:40] for word in words)
-        return self.folder / (name if name[0].isalnum() else f"instance{name}")  # readers of folders pass over names that begin with . or _
+        # readers of folders pass over names that begin with . or _
+        return self.folder / (name if name[0].isalnum() else f"instance{name}")
 
     def write(self, question: Question, batch: Batch) -> None:
         """Keep an answer, whole or not at all."""
@@ -87,23 +97,38 @@ def _name(batch: Batch) -> str:
 
 def _set_aside(path: Path, why: str) -> None:
     # readers of whole folders pass over names that begin with _
-    aside = next(place for i in range(1000) if not (place := path.with_name(f"_{path.name}.aside{i or ''}")).exists())
+    aside = next(
+        place
+        for i in range(1000)
+        if not (place := path.with_name(f"_{path.name}.aside{i or ''}")).exists()
+    )
     try:
         path.rename(aside)
     except FileNotFoundError:
         return  # another run was faster
     except OSError as error:
-        raise BadFile(f"{path}: {why}, and it cannot be set aside: {error.strerror or error}") from None
+        raise BadFile(
+            f"{path}: {why}, and it cannot be set aside: {error.strerror or error}"
+        ) from None
     warnings.warn(f"{path}: {why}; set aside as {aside.name}", SetAside, stacklevel=3)
 
 
 def _to_parquet(identity: dict[str, Any], batch: Batch) -> bytes:
     from pyarrow import parquet
 
-    head = {"format": FORMAT, "question": identity, "first": batch.first, "stop": batch.stop, "seconds": batch.seconds, "digest": _digest(identity, batch)}
+    head = {
+        "format": FORMAT,
+        "question": identity,
+        "first": batch.first,
+        "stop": batch.stop,
+        "seconds": batch.seconds,
+        "digest": _digest(identity, batch),
+    }
     file = io.BytesIO()
     table = _table(identity, batch).replace_schema_metadata({b"thrifty": json.dumps(head).encode()})
-    parquet.write_table(table, file, compression="zstd", use_dictionary=_REPETITIVE, write_statistics=False)
+    parquet.write_table(
+        table, file, compression="zstd", use_dictionary=_REPETITIVE, write_statistics=False
+    )
     return file.getvalue()
 
 
@@ -119,13 +144,28 @@ def _from_parquet(path: Path) -> tuple[dict[str, Any], Batch]:
     except PermissionError as error:
         raise BadFile(f"{path}: {error.strerror or error}") from None
     except (OSError, ValueError, pyarrow.ArrowException) as error:
-        raise _Untrusted(f"not a readable Parquet file ({' '.join(str(error).split())[:80]})") from None
+        raise _Untrusted(
+            f"not a readable Parquet file ({' '.join(str(error).split())[:80]})"
+        ) from None
     try:
         head = json.loads(table.schema.metadata[b"thrifty"])
         identity = head["question"]
         batch = _batch(table, head, len(checkpoints(identity["horizon"])), len(identity["labels"]))
-        sound = head["format"] == FORMAT and head["digest"] == _digest(identity, batch) and path.name == _name(batch) and _table(identity, batch).equals(table)
-    except (TypeError, KeyError, ValueError, AttributeError, OverflowError, RecursionError, pyarrow.ArrowException):
+        sound = (
+            head["format"] == FORMAT
+            and head["digest"] == _digest(identity, batch)
+            and path.name == _name(batch)
+            and _table(identity, batch).equals(table)
+        )
+    except (
+        TypeError,
+        KeyError,
+        ValueError,
+        AttributeError,
+        OverflowError,
+        RecursionError,
+        pyarrow.ArrowException,
+    ):
         raise _Untrusted("not a file of thrifty's results") from None
     if not sound:
         raise _Untrusted("its numbers are not those that were written")
@@ -157,7 +197,9 @@ def _table(identity: dict[str, Any], batch: Batch) -> "pyarrow.Table":
 
 
 def _batch(table: "pyarrow.Table", head: dict[str, Any], c: int, L: int) -> Batch:
-    column = {name: table.column(name).to_numpy() for name in ("rounds", "regret", "solves", "unsolved")}
+    column = {
+        name: table.column(name).to_numpy() for name in ("rounds", "regret", "solves", "unsolved")
+    }
     shape = (head["stop"] - head["first"], c, L)
     return Batch(
         first=head["first"],
@@ -171,7 +213,9 @@ def _batch(table: "pyarrow.Table", head: dict[str, Any], c: int, L: int) -> Batc
 
 def _digest(identity: dict[str, Any], batch: Batch) -> str:
     """A hash of the question and of all numbers of its answer."""
-    digest = hashlib.sha256(json.dumps([identity, batch.first, batch.stop], sort_keys=True).encode())
+    digest = hashlib.sha256(
+        json.dumps([identity, batch.first, batch.stop], sort_keys=True).encode()
+    )
     for array in (batch.regret, batch.rounds, batch.solves, batch.unsolved):
         digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()
@@ -186,22 +230,39 @@ def read_results(folder: Path) -> tuple[Result, ...]:
             raise ValueError("a list of results expected")
         return tuple(_read_result(folder, entry) for entry in entries)
     except FileNotFoundError:
-        raise BadFile(f"{path}: not there; is {folder} the folder of a study that has ended? `thrifty run --study FILE --out {folder}` goes on") from None
+        raise BadFile(
+            f"{path}: not there; is {folder} the folder of a study that has ended? "
+            f"`thrifty run --study FILE --out {folder}` goes on"
+        ) from None
     except _Untrusted as error:
         raise BadFile(f"{error}; run the study again") from None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        OverflowError,
+        RecursionError,
+    ) as error:
         raise BadFile(f"{path}: cannot be used: {error}") from None
 
 
 def _read_result(folder: Path, entry: dict[str, Any]) -> Result:
-    """What an entry of results.json speaks of, from its chunks, which must be what the entry and the name of their folder say."""
+    """What an entry of results.json speaks of, from its chunks, which must be what the entry and
+    the name of their folder say.
+    """
     home = folder / CHUNKS / Path(entry["chunks"]).name
-    asked = {key: entry[key] for key in ("policy", "horizon", "seed", "rewards")} | {"instance_name": entry["instance"]}
+    asked = {key: entry[key] for key in ("policy", "horizon", "seed", "rewards")} | {
+        "instance_name": entry["instance"]
+    }
     identity: dict[str, Any] = {}
     batches = []
     for path in _files(home):
         identity, batch = _from_parquet(path)
-        if not home.name.endswith(f"_{key_of(identity)}") or any(identity[key] != value for key, value in asked.items()):
+        if not home.name.endswith(f"_{key_of(identity)}") or any(
+            identity[key] != value for key, value in asked.items()
+        ):
             raise _Untrusted(f"{path}: it answers another question")
         batches.append(batch)
     replications, constant = int(entry["replications"]), entry["constant"]
@@ -209,7 +270,9 @@ def _read_result(folder: Path, entry: dict[str, Any]) -> Result:
         raise _Untrusted(f"{home}: replications are missing")
     batch = assemble(batches, replications)
     return Result(
-        instance=Ensemble(identity["instance_name"]) if identity["instance"] is None else _instance(home, identity["instance"]),
+        instance=Ensemble(identity["instance_name"])
+        if identity["instance"] is None
+        else _instance(home, identity["instance"]),
         policy=identity["policy"],
         labels=tuple(identity["labels"]),
         seed=identity["seed"],

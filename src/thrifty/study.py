@@ -44,16 +44,33 @@ class Study:
     results: tuple[Result, ...]
 
     def __getitem__(self, key: tuple[str, str] | tuple[str, str, float]) -> Result:
-        """The result of an instance and a policy, by their names; at a horizon, or else at the longest."""
-        named = [result for result in self.results if (result.instance.name, result.policy) == key[:2]]
+        """The result of an instance and a policy, by their names; at a horizon, or else at the
+        longest.
+        """
+        named = [
+            result for result in self.results if (result.instance.name, result.policy) == key[:2]
+        ]
         found = [result for result in named if len(key) == 2 or result.horizon == key[2]]
         if not found:
             raise KeyError(key)
         return max(found, key=lambda result: result.horizon)
 
     def summary(self) -> list[dict[str, Any]]:
-        """One row a result: mean, standard error, median, 95th percentile, worst, and the ratio to C log n."""
-        keys = ("instance", "policy", "horizon", "replications", "mean", "se", "median", "p95", "max", "ratio")
+        """One row a result: mean, standard error, median, 95th percentile, worst, and the ratio to
+        C log n.
+        """
+        keys = (
+            "instance",
+            "policy",
+            "horizon",
+            "replications",
+            "mean",
+            "se",
+            "median",
+            "p95",
+            "max",
+            "ratio",
+        )
         return [{key: entry[key] for key in keys} for entry in self.to_json()]
 
     def to_json(self) -> list[dict[str, Any]]:
@@ -61,7 +78,9 @@ class Study:
         return [result.to_json() for result in self.results]
 
     def plot(self) -> "Figure":
-        """Mean regret over time with standard errors, one panel an instance; `.savefig("regret.png")` writes it."""
+        """Mean regret over time with standard errors, one panel an instance;
+        `.savefig("regret.png")` writes it.
+        """
         return regret_figure(self.results)
 
     def write(self, folder: str | os.PathLike[str], *, figure: bool = True) -> None:
@@ -90,18 +109,29 @@ def run(
 
     Parameters
     ----------
-    instances : one or several, also by name or file; `random-theta:seed=each` is another instance in each replication
-    policies : one or several, also by spec such as "oam:epsilon=0.01"; or objects of your own with start, choose and learn (examples/plain_policy.py)
-    horizon : rounds of each replication; of several horizons, each is played on its own, as policies may plan for it
-    replications : how many; the luck of each depends on seed and its number alone, so that policies are compared on the same luck
+    instances : one or several, also by name or file; `random-theta:seed=each` is another instance
+        in each replication
+    policies : one or several, also by spec such as "oam:epsilon=0.01"; or objects of your own with
+        start, choose and learn (examples/plain_policy.py)
+    horizon : rounds of each replication; of several horizons, each is played on its own, as
+        policies may plan for it
+    replications : how many; the luck of each depends on seed and its number alone, so that policies
+        are compared on the same luck
     rewards : `gaussian`, or `bernoulli` where all means lie between 0 and 1
     threads : as many as there are cores by default; results do not depend on it
     cluster : the address of a Dask scheduler, tcp://host:port, to work there instead
     out : a folder to keep results in; what is there already is not computed again
     progress : whether to show a bar; by default where standard error is a terminal
     """
-    asked = ask(instances, policies, horizon=horizon, replications=replications, seed=seed, rewards=rewards)
-    return run_together([(asked, None if out is None else Path(out))], threads=threads, cluster=cluster, progress=progress)[0]
+    asked = ask(
+        instances, policies, horizon=horizon, replications=replications, seed=seed, rewards=rewards
+    )
+    return run_together(
+        [(asked, None if out is None else Path(out))],
+        threads=threads,
+        cluster=cluster,
+        progress=progress,
+    )[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,23 +147,46 @@ class Asked:
 
     def questions(self) -> list[Question]:
         """Every policy on every problem, at every horizon."""
-        return [Question(*one, self.seed, self.rewards) for one in product(self.problems, self.policies, self.horizons)]
+        return [
+            Question(*one, self.seed, self.rewards)
+            for one in product(self.problems, self.policies, self.horizons)
+        ]
 
     def write(self, folder: Path) -> None:
-        """Write a study file that asks the same. Policies of your own cannot be written down: then a file of another study goes aside."""
+        """Write a study file that asks the same. Policies of your own cannot be written down: then
+        a file of another study goes aside.
+        """
         if all(type(policy) in POLICIES.values() for policy in self.policies):
             horizon = self.horizons if len(self.horizons) > 1 else self.horizons[0]
             specs = tuple(name_of(policy) for policy in self.policies)
-            write_study(folder, self.problems, StudyFile((), specs, horizon, self.replications, self.seed, self.rewards))
+            write_study(
+                folder,
+                self.problems,
+                StudyFile((), specs, horizon, self.replications, self.seed, self.rewards),
+            )
         elif (folder / STUDY).exists():
             (folder / STUDY).replace(folder / f"_{STUDY}.aside")
 
 
-def ask(instances: Any, policies: Any, *, horizon: Any, replications: float = 100, seed: int = 0, rewards: str = "gaussian") -> Asked:
+def ask(
+    instances: Any,
+    policies: Any,
+    *,
+    horizon: Any,
+    replications: float = 100,
+    seed: int = 0,
+    rewards: str = "gaussian",
+) -> Asked:
     """Check what `run` is asked; see there."""
     asked = Asked(
-        problems=tuple(named_problem(item) if isinstance(item, str | os.PathLike) else item for item in _listed(instances, "instances")),
-        policies=tuple(named_policy(item) if isinstance(item, str) else item for item in _listed(policies, "policies")),
+        problems=tuple(
+            named_problem(item) if isinstance(item, str | os.PathLike) else item
+            for item in _listed(instances, "instances")
+        ),
+        policies=tuple(
+            named_policy(item) if isinstance(item, str) else item
+            for item in _listed(policies, "policies")
+        ),
         horizons=tuple(_whole(n, "horizon", MOST_ROUNDS) for n in _listed(horizon, "horizon")),
         replications=_whole(replications, "replications", 10**7),
         seed=_whole(seed, "seed", 2**63, least=0),
@@ -165,7 +218,9 @@ def run_together(
     pieces = _look_up(studies, progress)
     constants = _constants(pieces)
     missing = any(piece.chunks for piece in pieces)
-    with closing(Cluster(cluster) if cluster is not None and missing else Threads(workers)) as executor:
+    with closing(
+        Cluster(cluster) if cluster is not None and missing else Threads(workers)
+    ) as executor:
         _try_out(pieces, executor)
         for asked, folder in studies:
             if folder is not None:
@@ -181,11 +236,21 @@ def run_together(
 
 def _look_up(studies: Sequence[tuple[Asked, Path | None]], progress: bool | None) -> "list[_Piece]":
     """All questions with the answers that are kept."""
-    asked = [(question, one.replications, folder) for one, folder in studies for question in one.questions()]
+    asked = [
+        (question, one.replications, folder)
+        for one, folder in studies
+        for question in one.questions()
+    ]
     pieces = []
-    with rounds_bar(sum(replications * question.horizon for question, replications, _ in asked), "reading", show=progress) as tick:
+    with rounds_bar(
+        sum(replications * question.horizon for question, replications, _ in asked),
+        "reading",
+        show=progress,
+    ) as tick:
         for question, replications, folder in asked:
-            pieces.append(_Piece(question, replications, None if folder is None else Store(folder / CHUNKS)))
+            pieces.append(
+                _Piece(question, replications, None if folder is None else Store(folder / CHUNKS))
+            )
             tick(replications * question.horizon)
     return pieces
 
@@ -196,7 +261,9 @@ class _Piece:
     def __init__(self, question: Question, replications: int, store: Store | None) -> None:
         self.question, self.replications, self.store = question, replications, store
         self.batches: list[Batch] = [] if store is None else store.read(question)
-        self.chunks = [chunk for gap in gaps(self.batches, replications) for chunk in question.chunks(gap)]
+        self.chunks = [
+            chunk for gap in gaps(self.batches, replications) for chunk in question.chunks(gap)
+        ]
 
     def take(self, batch: Batch) -> None:
         """Keep an answer."""
@@ -214,13 +281,20 @@ def _constants(pieces: Sequence[_Piece]) -> dict[Problem, float | None]:
     """C of every problem that has one."""
     problems = {piece.question.problem: piece.question.rewards for piece in pieces}
     return {
-        problem: lower_bound(problem).constant if rewards == "gaussian" and isinstance(problem, Instance) else None for problem, rewards in problems.items()
+        problem: lower_bound(problem).constant
+        if rewards == "gaussian" and isinstance(problem, Instance)
+        else None
+        for problem, rewards in problems.items()
     }
 
 
 def _try_out(pieces: Sequence[_Piece], executor: Executor) -> None:
     """Let mistakes show, and everything compile, before the work begins."""
-    new = {(piece.question.problem.name, name_of(piece.question.policy)): piece.question for piece in pieces if piece.chunks}
+    new = {
+        (piece.question.problem.name, name_of(piece.question.policy)): piece.question
+        for piece in pieces
+        if piece.chunks
+    }
     for question in new.values():
         question.try_out(compiled=executor.local)
 
@@ -230,7 +304,10 @@ def _answer(pieces: Sequence[_Piece], executor: Executor, progress: bool | None)
     owners = {chunk: piece for piece in pieces for chunk in piece.chunks}
     total = sum(piece.replications * piece.question.horizon for piece in pieces)
     missing = sum(chunk.rounds for chunk in owners)
-    with rounds_bar(total, "playing", done=total - missing, show=progress) as tick, closing(executor.answers(list(owners), tick)) as arriving:
+    with (
+        rounds_bar(total, "playing", done=total - missing, show=progress) as tick,
+        closing(executor.answers(list(owners), tick)) as arriving,
+    ):
         for chunk, batch in arriving:
             owners[chunk].take(batch)
 
@@ -238,7 +315,11 @@ def _answer(pieces: Sequence[_Piece], executor: Executor, progress: bool | None)
 def _distinct(names: Sequence[str], where: str) -> None:
     for i, name in enumerate(names):
         if name in names[:i]:
-            raise InvalidInput(f"{where}[{i}]", "a name not used before" if where != "horizon" else "each horizon once", name)
+            raise InvalidInput(
+                f"{where}[{i}]",
+                "a name not used before" if where != "horizon" else "each horizon once",
+                name,
+            )
 
 
 def _listed(items: Any, where: str) -> list[Any]:

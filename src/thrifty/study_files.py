@@ -46,7 +46,9 @@ def read_study(path: Path) -> StudyFile:
             raise BadFile(f"{path}: {InvalidInput(key, 'this key', NOTHING)}")
     try:
         return StudyFile(
-            instances=tuple(_found_from(path.parent, name) for name in _strings(document, "instances")),
+            instances=tuple(
+                _found_from(path.parent, name) for name in _strings(document, "instances")
+            ),
             policies=_strings(document, "policies"),
             horizon=_horizon(document.get("horizon")),
             replications=document.get("replications"),
@@ -66,9 +68,17 @@ def write_study(folder: Path, problems: Sequence[Problem], asked: StudyFile) -> 
             names[i] = f"instances/{i}-{re.sub(r'[^A-Za-z0-9.-]+', '-', item.name)[:40]}.toml"
             make_folder(folder / "instances")
             write_whole(folder / names[i], item.to_toml())
-    values: dict[str, Any] = {"instances": names, "policies": list(asked.policies), "horizon": asked.horizon}
+    values: dict[str, Any] = {
+        "instances": names,
+        "policies": list(asked.policies),
+        "horizon": asked.horizon,
+    }
     values |= {"replications": asked.replications, "seed": asked.seed, "rewards": asked.rewards}
-    lines = [f"{key} = {toml_literal(list(value) if isinstance(value, tuple) else value)}\n" for key, value in values.items() if value is not None]
+    lines = [
+        f"{key} = {toml_literal(list(value) if isinstance(value, tuple) else value)}\n"
+        for key, value in values.items()
+        if value is not None
+    ]
     write_whole(folder / STUDY, "".join(lines))
 
 
@@ -82,7 +92,11 @@ def _in_catalog(item: Instance) -> bool:
 
 def _strings(document: dict[str, Any], key: str) -> tuple[str, ...]:
     values = [document[key]] if isinstance(document[key], str) else document[key]
-    if not isinstance(values, list) or not values or not all(isinstance(value, str) for value in values):
+    if (
+        not isinstance(values, list)
+        or not values
+        or not all(isinstance(value, str) for value in values)
+    ):
         raise InvalidInput(key, "a list of names", document[key])
     return tuple(values)
 
@@ -98,5 +112,9 @@ def _found_from(folder: Path, name: str) -> str:
 
 def _line(text: str, key: str) -> int:
     """The line that a key stands in, counted from 1."""
-    pattern = re.compile(rf"""\s*["']?{re.escape(key)}["']?\s*[=.]|\s*\[+\s*["']?{re.escape(key)}""")
-    return next((number for number, line in enumerate(text.splitlines(), start=1) if pattern.match(line)), 1)
+    pattern = re.compile(
+        rf"""\s*["']?{re.escape(key)}["']?\s*[=.]|\s*\[+\s*["']?{re.escape(key)}"""
+    )
+    return next(
+        (number for number, line in enumerate(text.splitlines(), start=1) if pattern.match(line)), 1
+    )

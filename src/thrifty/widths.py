@@ -7,14 +7,23 @@ from thrifty.compilation import kernel
 
 @kernel
 def level(log_n: float, log_inverse_delta: float, c: float, d: int) -> float:
-    """f(n, delta) = 2 (1 + 1/log n) log(1/delta) + c d log(d log n), the paper's definition 4 (Hao, Lattimore and Szepesvari 2020)."""
+    """f(n, delta) = 2 (1 + 1/log n) log(1/delta) + c d log(d log n), the paper's definition 4 (Hao,
+    Lattimore and Szepesvari 2020).
+    """
     return max(0.0, 2.0 * (1.0 + 1.0 / log_n) * log_inverse_delta + c * d * math.log(d * log_n))
 
 
 @kernel
-def oful(logdet: float, d: int, ridge: float, log_inverse_delta: float, noise: float, size: float) -> float:
-    """noise sqrt(2 log(1/delta) + log det V - d log ridge) + sqrt(ridge) size, for ||theta|| <= size.
+def oful(
+    logdet: float, d: int, ridge: float, log_inverse_delta: float, noise: float, size: float
+) -> float:
+    """noise sqrt(2 log(1/delta) + log det V - d log ridge) + sqrt(ridge) size, for ||theta|| <=
+    size.
 
-    Abbasi-Yadkori, Pal and Szepesvari (2011), theorem 2: with probability 1 - delta, |<x, theta_hat - theta>| stays below this times ||x|| in V^-1, always.
+    Abbasi-Yadkori, Pal and Szepesvari (2011), theorem 2: with probability 1 - delta, |<x, theta_hat
+    - theta>| stays below this times ||x|| in V^-1, always.
     """
-    return noise * math.sqrt(2.0 * log_inverse_delta + logdet - d * math.log(ridge)) + math.sqrt(ridge) * size
+    return (
+        noise * math.sqrt(2.0 * log_inverse_delta + logdet - d * math.log(ridge))
+        + math.sqrt(ridge) * size
+    )

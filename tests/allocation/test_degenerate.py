@@ -41,7 +41,11 @@ def test_contexts_that_do_not_span_alone():
 
 def test_zero_vectors_need_no_proof():
     plain = from_sets([np.array([[1, 0], [0, 1], [0.9, 0.5]])], [1, 0])
-    with_zero = Arms(np.vstack([plain.features, [0, 0]]), np.append(plain.gaps, 1.0), np.append(plain.best, False))
+    with_zero = Arms(
+        np.vstack([plain.features, [0, 0]]),
+        np.append(plain.gaps, 1.0),
+        np.append(plain.best, False),
+    )
     found = th.allocate(*with_zero)
     assert found.value == pytest.approx(20)
     assert found.pulls[3] == 0
@@ -79,7 +83,9 @@ def test_no_optimal_arm_given():
 def test_features_of_any_size(scale):
     arms, noise = random_problem(5)
     expected = th.allocate(*arms, noise=noise).value
-    assert th.allocate(arms.features * scale, arms.gaps, arms.best, noise=noise).value == pytest.approx(expected, rel=1e-6)
+    assert th.allocate(
+        arms.features * scale, arms.gaps, arms.best, noise=noise
+    ).value == pytest.approx(expected, rel=1e-6)
 
 
 def test_gaps_of_very_different_sizes():
@@ -115,11 +121,16 @@ def test_base_that_suffices_leaves_nothing_to_buy():
 
 
 def test_base_of_optimal_arms_tends_to_the_infinite_program():
-    """What optimal arms bring in n pulls: the value falls with n towards that of the paper's program."""
+    """What optimal arms bring in n pulls: the value falls with n towards that of the paper's
+    program.
+    """
     arms, noise = random_problem(0)
     limit = th.allocate(*arms, noise=noise, tol=1e-8).value
     optimal = arms.features[arms.best]
-    values = [th.allocate(*arms, noise=noise, base=n * optimal.T @ optimal, tol=1e-8).value for n in (1e1, 1e3, 1e5, 1e7, 1e9)]
+    values = [
+        th.allocate(*arms, noise=noise, base=n * optimal.T @ optimal, tol=1e-8).value
+        for n in (1e1, 1e3, 1e5, 1e7, 1e9)
+    ]
     assert all(after <= before * (1 + 1e-7) for before, after in pairwise(values))
     assert values[0] > limit * (1 + 1e-4)
     assert values[-1] == pytest.approx(limit, rel=1e-5)
@@ -142,7 +153,9 @@ def test_past_failure_divergence_with_base_information():
 
 
 def test_past_failure_copies_of_arms_with_base_information():
-    """Working sets once filled up with copies of one arm and could not meet the constraints of the others."""
+    """Working sets once filled up with copies of one arm and could not meet the constraints of the
+    others.
+    """
     features, gaps = np.repeat(np.eye(2), 9, axis=0), np.repeat([0.5, 1.0], 9)
     found = th.allocate(features, gaps, np.zeros(18, bool), base=0.1 * np.eye(2))
     assert found.status == "solved"
@@ -158,7 +171,9 @@ def test_past_failure_copies_of_arms_with_base_information():
 
 
 def test_past_failure_warm_start_with_base_information():
-    """The support of an earlier solution need not span what is missing now: nothing had to be bought there before."""
+    """The support of an earlier solution need not span what is missing now: nothing had to be
+    bought there before.
+    """
     before = th.allocate(np.eye(2), [1, 1], [False, False], base=np.diag([0.1, 9]))
     found = th.allocate(np.eye(2), [1, 1], [False, False], base=np.diag([0.1, 1]), warm=before)
     assert found.status == "solved"
@@ -166,13 +181,17 @@ def test_past_failure_warm_start_with_base_information():
 
 
 def test_warm_starts_along_a_growing_base():
-    """As a policy uses it: information comes in, estimates move, the plan is made anew from the last one."""
+    """As a policy uses it: information comes in, estimates move, the plan is made anew from the
+    last one.
+    """
     for seed in range(30):
         arms, noise = random_problem(seed)
         rng = np.random.default_rng(seed)
         base, plan = np.eye(arms.features.shape[1]), None
         for _ in range(15):
-            base = base + sum(np.outer(x, x) for x in arms.features[rng.integers(len(arms.gaps), size=10)])
+            base = base + sum(
+                np.outer(x, x) for x in arms.features[rng.integers(len(arms.gaps), size=10)]
+            )
             gaps = arms.gaps * rng.uniform(0.8, 1.25, len(arms.gaps))
             plan = th.allocate(arms.features, gaps, arms.best, noise=noise, base=base, warm=plan)
             fresh = th.allocate(arms.features, gaps, arms.best, noise=noise, base=base)
@@ -184,18 +203,25 @@ def test_warm_starts_along_a_growing_base():
 def test_base_that_nearly_suffices(excess):
     """Below an excess of 1e-7 there is nothing to certify; above it the bounds are right."""
     arms, _ = random_problem(0)
-    needed = 2 * (np.linalg.norm(arms.features, axis=1) / np.where(arms.best, np.inf, arms.gaps)) ** 2
+    needed = (
+        2 * (np.linalg.norm(arms.features, axis=1) / np.where(arms.best, np.inf, arms.gaps)) ** 2
+    )
     base = needed.max() / (1 + excess) * np.eye(arms.features.shape[1])
     found = th.allocate(*arms, base=base)
     assert found.status == "solved"
     assert (found.value == 0) == (excess < 1e-7)
     if found.value > 0:
         lower, upper = certificate(*arms, found.pulls, found.prices, base=base)
-        assert (lower, upper) == (pytest.approx(found.value, rel=1e-5), pytest.approx(found.value, rel=1e-5))
+        assert (lower, upper) == (
+            pytest.approx(found.value, rel=1e-5),
+            pytest.approx(found.value, rel=1e-5),
+        )
 
 
 def test_rounding_of_a_huge_base_does_not_pass_for_information():
-    """A base of rank 2 and size up to 1e18 says nothing about the other directions, whatever its last bits are."""
+    """A base of rank 2 and size up to 1e18 says nothing about the other directions, whatever its
+    last bits are.
+    """
     rng = np.random.default_rng(1)
     features = rng.integers(-3, 4, size=(40, 6)).astype(float)
     best = np.arange(40) < 2
@@ -203,7 +229,9 @@ def test_rounding_of_a_huge_base_does_not_pass_for_information():
     limit = th.allocate(features, gaps, best).value
     optimal = features[best].T @ features[best]
     for n in (1e8, 1e12, 1e18):
-        assert th.allocate(features, gaps, best, base=n * optimal).value == pytest.approx(limit, rel=1e-5)
+        assert th.allocate(features, gaps, best, base=n * optimal).value == pytest.approx(
+            limit, rel=1e-5
+        )
 
 
 def test_many_copies_of_few_arms():
@@ -212,4 +240,6 @@ def test_many_copies_of_few_arms():
     features, gaps = np.repeat(few, 60, axis=0), np.repeat(rng.uniform(0.1, 1, 8), 60)
     found = th.allocate(features, gaps, np.zeros(480, bool), tol=1e-8)
     assert found.status == "solved"
-    assert found.value == pytest.approx(th.allocate(few, gaps[::60], np.zeros(8, bool)).value, rel=1e-5)
+    assert found.value == pytest.approx(
+        th.allocate(few, gaps[::60], np.zeros(8, bool)).value, rel=1e-5
+    )

@@ -28,7 +28,12 @@ def needs(program, pulls):
     """(k,) the left-hand sides of the constraints; at most 1 where they are met."""
     features, _, rivals, scales, base = program
     inverse = np.linalg.inv(base + (features.T * pulls) @ features)
-    return np.array([scale**2 * (x - features[rival]) @ inverse @ (x - features[rival]) for x, rival, scale in zip(features, rivals, scales, strict=True)])
+    return np.array(
+        [
+            scale**2 * (x - features[rival]) @ inverse @ (x - features[rival])
+            for x, rival, scale in zip(features, rivals, scales, strict=True)
+        ]
+    )
 
 
 @pytest.mark.parametrize("seed", range(24))
@@ -38,12 +43,18 @@ def test_agrees_with_a_conic_solver(seed):
     outcome, pulls, _ = solve(program)
     unit = np.abs(features).max()  # a conic solver wants numbers near 1
     amount = cp.Variable(len(features), nonneg=True)
-    matrix = base / unit**2 + sum(amount[j] * np.outer(x, x) / unit**2 for j, x in enumerate(features))
+    matrix = base / unit**2 + sum(
+        amount[j] * np.outer(x, x) / unit**2 for j, x in enumerate(features)
+    )
     told = [i for i in range(len(features)) if scales[i] > 0]
-    constraints = [cp.matrix_frac(scales[i] * (features[i] - features[rivals[i]]) / unit, matrix) <= 1 for i in told]
+    constraints = [
+        cp.matrix_frac(scales[i] * (features[i] - features[rivals[i]]) / unit, matrix) <= 1
+        for i in told
+    ]
     expected = cp.Problem(cp.Minimize(costs @ amount), constraints).solve(solver="CLARABEL")
     assert outcome.upper == pytest.approx(costs @ pulls, rel=1e-6, abs=1e-9)
-    assert outcome.upper == pytest.approx(expected, rel=5e-5, abs=1e-5 * costs.max())  # the conic solver's accuracy; ours is certified below
+    # the conic solver's accuracy; ours is certified below
+    assert outcome.upper == pytest.approx(expected, rel=5e-5, abs=1e-5 * costs.max())
     assert outcome.upper - outcome.lower <= 1e-6 * outcome.upper
     assert needs(program, pulls).max() <= 1 + 1e-6
 
@@ -59,7 +70,10 @@ def test_a_warm_start_gives_the_same(seed):
 
 def test_nothing_is_bought_where_the_base_suffices_or_there_is_nothing_to_tell():
     features, costs, rivals, scales, base = random_program(1)
-    for program in ((features, costs, rivals, scales, base * 1e9), (features, costs, rivals, 0.0 * scales, base)):
+    for program in (
+        (features, costs, rivals, scales, base * 1e9),
+        (features, costs, rivals, 0.0 * scales, base),
+    ):
         outcome, pulls, _ = solve(program)
         assert outcome.upper == 0
         assert not pulls.any()

@@ -1,4 +1,6 @@
-"""What must not change the answer, what must change it by a known factor, and which way an added arm can push it."""
+"""What must not change the answer, what must change it by a known factor, and which way an added
+arm can push it.
+"""
 
 import numpy as np
 import pytest
@@ -8,7 +10,12 @@ from hypothesis import strategies as st
 import thrifty as th
 from tests.bank import Arms, random_problem
 
-fast = settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.filter_too_much])
+fast = settings(
+    max_examples=60,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.filter_too_much],
+)
 seeds = st.integers(0, 10_000)
 scales = st.floats(-6, 6).map(lambda exponent: 10**exponent)
 
@@ -27,8 +34,12 @@ def close(expected: float):
 @given(seeds)
 def test_rotation_changes_nothing(seed):
     arms, noise = random_problem(seed)
-    rotation = np.linalg.qr(np.random.default_rng(seed).normal(size=(arms.features.shape[1],) * 2))[0]
-    assert value(arms._replace(features=arms.features @ rotation), noise) == close(value(arms, noise))
+    rotation = np.linalg.qr(np.random.default_rng(seed).normal(size=(arms.features.shape[1],) * 2))[
+        0
+    ]
+    assert value(arms._replace(features=arms.features @ rotation), noise) == close(
+        value(arms, noise)
+    )
 
 
 @fast
@@ -68,19 +79,26 @@ def test_order_changes_nothing(seed):
 def test_a_duplicated_arm_changes_nothing(seed):
     arms, noise = random_problem(seed)
     row = np.random.default_rng(seed).integers(len(arms.gaps))
-    assert value(with_arm(arms, arms.features[row], arms.gaps[row]), noise) == close(value(arms, noise))
+    assert value(with_arm(arms, arms.features[row], arms.gaps[row]), noise) == close(
+        value(arms, noise)
+    )
 
 
 def with_arm(arms: Arms, vector, gap: float) -> Arms:
     """The problem with one more arm, optimal if its gap is 0."""
-    return Arms(np.vstack([arms.features, vector]), np.append(arms.gaps, gap), np.append(arms.best, gap == 0))
+    return Arms(
+        np.vstack([arms.features, vector]),
+        np.append(arms.gaps, gap),
+        np.append(arms.best, gap == 0),
+    )
 
 
-# An added suboptimal arm x is a new column, which can only help, and a new constraint, which can only hurt: C may move either way.
-# - Up, at most by 2 sigma^2 / gap(x): pulling x itself 2 sigma^2 / gap^2 times meets its constraint, whatever else is played.
-# - Not up, if the constraint is implied: z(x) = x / gap in the convex hull of the others' +-z.
-# - Not down, if the column is no bargain: x / sqrt(gap) in the convex hull of the others' +-x / sqrt(gap).
-# - Not up, if x is optimal too: its pulls are free and it needs no proof.
+# An added suboptimal arm x is a new column, which can only help, and a new constraint, which can
+# only hurt: C may move either way. - Up, at most by 2 sigma^2 / gap(x): pulling x itself 2 sigma^2
+# / gap^2 times meets its constraint, whatever else is played. - Not up, if the constraint is
+# implied: z(x) = x / gap in the convex hull of the others' +-z. - Not down, if the column is no
+# bargain: x / sqrt(gap) in the convex hull of the others' +-x / sqrt(gap). - Not up, if x is
+# optimal too: its pulls are free and it needs no proof.
 
 
 @fast
@@ -88,7 +106,9 @@ def with_arm(arms: Arms, vector, gap: float) -> Arms:
 def test_an_added_arm_costs_at_most_its_own_proof(seed, gap):
     arms, noise = random_problem(seed)
     vector = np.random.default_rng([seed, 1]).normal(size=arms.features.shape[1])
-    assert value(with_arm(arms, vector, gap), noise) <= (value(arms, noise) + 2 * noise**2 / gap) * (1 + 1e-8)
+    assert value(with_arm(arms, vector, gap), noise) <= (
+        value(arms, noise) + 2 * noise**2 / gap
+    ) * (1 + 1e-8)
 
 
 def mixture(seed: int, points: np.ndarray) -> np.ndarray:

@@ -1,4 +1,6 @@
-"""The solver against independent twins: a conic solver, formulas from the literature, and a certificate in plain NumPy."""
+"""The solver against independent twins: a conic solver, formulas from the literature, and a
+certificate in plain NumPy.
+"""
 
 import numpy as np
 import pytest
@@ -26,7 +28,9 @@ def test_agrees_with_a_conic_solver_with_base_information(seed):
     found = th.allocate(*arms, noise=noise, base=base)
     assert found.status == "solved"
     expected = conic_value(*arms, noise=noise, base=base)
-    assert found.value == pytest.approx(expected, rel=2e-6, abs=1e-9 * th.allocate(*arms, noise=noise).value)
+    assert found.value == pytest.approx(
+        expected, rel=2e-6, abs=1e-9 * th.allocate(*arms, noise=noise).value
+    )
 
 
 @pytest.mark.parametrize("tol", [1e-6, 1e-9])
@@ -37,15 +41,21 @@ def test_certificate_holds_when_recomputed_in_plain_numpy(tol):
         lower, upper = certificate(*arms, found.pulls, found.prices, noise)
         assert found.status == "solved"
         assert found.gap <= tol
-        assert lower * (1 - 1e-10) <= upper <= lower * (1 + tol + 1e-10)  # 1e-10 for the rounding of the twin
-        assert (found.lower, found.upper) == (pytest.approx(lower, rel=1e-8), pytest.approx(upper, rel=1e-8))
+        # 1e-10 for the rounding of the twin
+        assert lower * (1 - 1e-10) <= upper <= lower * (1 + tol + 1e-10)
+        assert (found.lower, found.upper) == (
+            pytest.approx(lower, rel=1e-8),
+            pytest.approx(upper, rel=1e-8),
+        )
 
 
 def test_certificate_with_base_information_holds_when_recomputed_in_plain_numpy():
     for seed in range(300):
         arms, noise = random_problem(seed)
         rng = np.random.default_rng(seed)
-        rows = rng.normal(size=(int(rng.integers(1, 10)), arms.features.shape[1])) * 10 ** rng.uniform(-2, 3)
+        rows = rng.normal(
+            size=(int(rng.integers(1, 10)), arms.features.shape[1])
+        ) * 10 ** rng.uniform(-2, 3)
         found = th.allocate(*arms, noise=noise, base=rows.T @ rows)
         lower, upper = certificate(*arms, found.pulls, found.prices, noise, base=rows.T @ rows)
         assert found.status == "solved"
@@ -53,7 +63,9 @@ def test_certificate_with_base_information_holds_when_recomputed_in_plain_numpy(
 
 
 def test_the_certificate_is_not_vacuous():
-    """Pulls that are not optimal leave a wide gap, and too few pulls are scaled up before they count."""
+    """Pulls that are not optimal leave a wide gap, and too few pulls are scaled up before they
+    count.
+    """
     arms, noise = random_problem(0)
     found = th.allocate(*arms, noise=noise)
     worse = np.where(np.isfinite(found.pulls), found.pulls + 1.0, np.inf)
@@ -113,8 +125,12 @@ def test_orthogonal_arms_cost_what_lai_and_robbins_say(d):
 
 
 def test_three_contexts_of_twenty_arms():
-    """The size at which a large number for infinity gives wrong values or no answer at all (benchmarks/against_cvxpy.py); the reduction does neither."""
+    """The size at which a large number for infinity gives wrong values or no answer at all
+    (benchmarks/against_cvxpy.py); the reduction does neither.
+    """
     rng = np.random.default_rng(0)
     sets = [rng.normal(size=(20, 5)) for _ in range(3)]
-    arms = from_sets([rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in sets], rng.normal(size=5))
+    arms = from_sets(
+        [rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in sets], rng.normal(size=5)
+    )
     assert th.allocate(*arms).value == pytest.approx(conic_value(*arms), rel=1e-6)

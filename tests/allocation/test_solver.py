@@ -1,4 +1,6 @@
-"""Behaviour of the solver beyond its answers: working sets, warm starts, use from compiled code, errors."""
+"""Behaviour of the solver beyond its answers: working sets, warm starts, use from compiled code,
+errors.
+"""
 
 import resource
 
@@ -32,7 +34,8 @@ def test_working_sets_certify_the_whole_program(contexts, d):
     assert found.status == "solved"
     assert found.reduced_dimension == d - 1
     assert lower <= upper <= lower * (1 + 1.01e-6)
-    assert np.count_nonzero(found.pulls[~arms.best]) < d * (d + 1) / 2  # Caratheodory: no more are ever needed
+    # Caratheodory: no more are ever needed
+    assert np.count_nonzero(found.pulls[~arms.best]) < d * (d + 1) / 2
 
 
 def test_idle_arms_get_exactly_no_pulls():
@@ -48,7 +51,9 @@ def test_warm_start_gives_the_same_answer_in_fewer_iterations():
     for seed in range(100):
         arms, noise = random_problem(seed)
         before = th.allocate(*arms, noise=noise)
-        moved = arms._replace(gaps=arms.gaps * np.random.default_rng(seed).uniform(0.95, 1.05, len(arms.gaps)))
+        moved = arms._replace(
+            gaps=arms.gaps * np.random.default_rng(seed).uniform(0.95, 1.05, len(arms.gaps))
+        )
         again = th.allocate(*moved, noise=noise, warm=before)
         fresh = th.allocate(*moved, noise=noise)
         assert again.status == "solved"
@@ -58,7 +63,9 @@ def test_warm_start_gives_the_same_answer_in_fewer_iterations():
 
 
 def test_warm_start_survives_a_new_best_arm():
-    """After a change of the best arm the old support may not even span: the solver must notice and start afresh."""
+    """After a change of the best arm the old support may not even span: the solver must notice and
+    start afresh.
+    """
     for seed in range(100):
         arms, noise = random_problem(seed)
         before = th.allocate(*arms, noise=noise)
@@ -66,7 +73,9 @@ def test_warm_start_survives_a_new_best_arm():
         features = np.random.default_rng(seed).permutation(other.features)
         again = th.allocate(features, other.gaps, other.best, noise=other_noise, warm=before)
         assert again.status == "solved"
-        assert again.value == pytest.approx(th.allocate(features, other.gaps, other.best, noise=other_noise).value, rel=2e-6)
+        assert again.value == pytest.approx(
+            th.allocate(features, other.gaps, other.best, noise=other_noise).value, rel=2e-6
+        )
 
 
 @numba.njit
@@ -75,7 +84,18 @@ def solve_again_and_again(features, gaps, best, times):
     pulls, prices, base = np.zeros(k), np.zeros(k), np.zeros((d, d))
     total = 0.0
     for t in range(times):
-        total += allocate_arms(features, gaps * (1.0 + 0.001 * (t % 50)), best, 1.0, base, True, pulls, prices, t > 0, 1e-6).upper
+        total += allocate_arms(
+            features,
+            gaps * (1.0 + 0.001 * (t % 50)),
+            best,
+            1.0,
+            base,
+            True,
+            pulls,
+            prices,
+            t > 0,
+            1e-6,
+        ).upper
     return total / times
 
 
@@ -122,16 +142,34 @@ FEATURES, GAPS, BEST = [[1, 0], [0, 1], [0.9, 0.5]], [0, 1, 0.1], [True, False, 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"features": [[1, 0], [0, np.nan], [0.9, 0.5]]}, "features[1]: finite numbers expected, got array([ 0., nan])"),
+        (
+            {"features": [[1, 0], [0, np.nan], [0.9, 0.5]]},
+            "features[1]: finite numbers expected, got array([ 0., nan])",
+        ),
         ({"features": [1, 2]}, "features: a (k, d) array with at least one arm expected, got (2,)"),
-        ({"features": [["a", "b"]]}, "features: a (k, d) array of numbers expected, got [['a', 'b']]"),
+        (
+            {"features": [["a", "b"]]},
+            "features: a (k, d) array of numbers expected, got [['a', 'b']]",
+        ),
         ({"gaps": [0, 1]}, "gaps: 3 numbers (one an arm) expected, got 2"),
-        ({"gaps": [0, -1, 0.1]}, "gaps[1]: a positive number (the arm is not best) expected, got -1.0"),
+        (
+            {"gaps": [0, -1, 0.1]},
+            "gaps[1]: a positive number (the arm is not best) expected, got -1.0",
+        ),
         ({"gaps": [0, np.inf, 0.1]}, "gaps[1]: a finite number expected, got inf"),
         ({"best": [True]}, "best: 3 flags (one an arm) expected, got [True]"),
-        ({"best": ["False", "True", "True"]}, "best: 3 flags (one an arm) expected, got ['False', 'True', 'True']"),
-        ({"features": [[1, 0], [0, 1], [1e300, 0]]}, "features[0]: an arm of at least 1e-120 of the largest expected, got 1.0"),
-        ({"gaps": [0, 1e-200, 1]}, "gaps[1]: a gap of at least 1e-120 of the largest expected, got 1e-200"),
+        (
+            {"best": ["False", "True", "True"]},
+            "best: 3 flags (one an arm) expected, got ['False', 'True', 'True']",
+        ),
+        (
+            {"features": [[1, 0], [0, 1], [1e300, 0]]},
+            "features[0]: an arm of at least 1e-120 of the largest expected, got 1.0",
+        ),
+        (
+            {"gaps": [0, 1e-200, 1]},
+            "gaps[1]: a gap of at least 1e-120 of the largest expected, got 1e-200",
+        ),
         ({"noise": 1e160}, "noise: a number between 1e-120 and 1e+120 expected, got 1e+160"),
         ({"base": "x"}, "base: a (2, 2) array of finite numbers expected, got 'x'"),
         ({"base": 1e200 * np.eye(2)}, "base: entries up to 1e+120 expected, got 1e+200"),
@@ -139,8 +177,14 @@ FEATURES, GAPS, BEST = [[1, 0], [0, 1], [0.9, 0.5]], [0, 1, 0.1], [True, False, 
         ({"noise": np.nan}, "noise: a positive number expected, got nan"),
         ({"tol": 1.5}, "tol: a number between 0 and 1 expected, got 1.5"),
         ({"base": np.eye(3)}, "base: a (2, 2) array of finite numbers expected, got (3, 3)"),
-        ({"base": [[1, 1], [0, 1]]}, "base: a symmetric matrix expected, got array([[1., 1.], [0., 1.]])"),
-        ({"base": [[1, 0], [0, -1]]}, "base: a positive semidefinite matrix expected, got array([[ 1., 0.], [ 0., -1.]])"),
+        (
+            {"base": [[1, 1], [0, 1]]},
+            "base: a symmetric matrix expected, got array([[1., 1.], [0., 1.]])",
+        ),
+        (
+            {"base": [[1, 0], [0, -1]]},
+            "base: a positive semidefinite matrix expected, got array([[ 1., 0.], [ 0., -1.]])",
+        ),
     ],
 )
 def test_bad_input_gets_one_clear_line(changes, message):
@@ -152,8 +196,12 @@ def test_bad_input_gets_one_clear_line(changes, message):
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.longdouble, np.int64])
 def test_numbers_of_any_kind_are_taken(dtype):
-    features, gaps = np.array([[1, 0], [0, 2], [1, 1]], dtype=dtype), np.array([0, 2, 1], dtype=dtype)
-    assert th.allocate(features, gaps, [1, 0, 0]).value == pytest.approx(1.0)  # z^2 = 2 for both, v^2 / gap = 2 for (0, 2)
+    features, gaps = (
+        np.array([[1, 0], [0, 2], [1, 1]], dtype=dtype),
+        np.array([0, 2, 1], dtype=dtype),
+    )
+    # z^2 = 2 for both, v^2 / gap = 2 for (0, 2)
+    assert th.allocate(features, gaps, [1, 0, 0]).value == pytest.approx(1.0)
     assert th.ActionSets([features]).rows.dtype == np.float64
 
 

@@ -12,7 +12,12 @@ from thrifty.policies.moves import mix
 @pytest.mark.parametrize("gap", [0.0, 0.3, 2.0])
 @pytest.mark.parametrize("error", [0.1, 1.0, 7.0])
 def test_expected_loss(gap, error):
-    wanted = quad(lambda better: better * norm.pdf(better, loc=-gap, scale=error), 0, 12 * error, points=[error])[0]
+    wanted = quad(
+        lambda better: better * norm.pdf(better, loc=-gap, scale=error),
+        0,
+        12 * error,
+        points=[error],
+    )[0]
     assert expected_loss(gap, error) == pytest.approx(wanted, rel=1e-6, abs=1e-15)
 
 
@@ -37,10 +42,14 @@ def test_news():
     assert news == pytest.approx((rows @ directions.T) ** 2 @ weights)
 
 
-@pytest.mark.parametrize(("gap", "told", "other", "news"), [(0.1, 0.2, 0.5, 1.0), (0.3, 0.0, 0.4, 2.0), (0.1, 0.9, 0.5, 1.0), (0.2, 0.1, 0.2, 0.3)])
+@pytest.mark.parametrize(
+    ("gap", "told", "other", "news"),
+    [(0.1, 0.2, 0.5, 1.0), (0.3, 0.0, 0.4, 2.0), (0.1, 0.9, 0.5, 1.0), (0.2, 0.1, 0.2, 0.3)],
+)
 def test_mixtures_have_the_least_ratio(gap, told, other, news):
     mixture = mix(gap, told, other, news)
-    chances = np.linspace(0, 1, 100_001)[1:]  # at 0 nothing may be told, and 0.1 / 0 is not a number to compare with
+    # at 0 nothing may be told, and 0.1 / 0 is not a number to compare with
+    chances = np.linspace(0, 1, 100_001)[1:]
     ratios = ((1 - chances) * gap + chances * other) ** 2 / ((1 - chances) * told + chances * news)
     assert mixture.ratio == pytest.approx(ratios.min(), rel=1e-4)
     assert mixture.chance == pytest.approx(chances[ratios.argmin()], abs=2e-5)

@@ -12,8 +12,18 @@ from thrifty.policies.checks import LearnerPlayer
 from thrifty.policies.evidence import LEAST
 from thrifty.simulation import simulate
 
-CLEAR = th.Instance(th.ActionSets([[[1.0, 0], [0, 1]], [[0, 1.0], [-0.8, 0.2], [-0.8, 0.2]]]), theta=[1.0, 0.2], noise=0.3, name="clear")
-MANY = th.Instance(th.ActionSets([np.random.default_rng(8).normal(size=(40, 4))]), theta=[0.5, -0.5, 0.3, 0.1], noise=0.5, name="many")
+CLEAR = th.Instance(
+    th.ActionSets([[[1.0, 0], [0, 1]], [[0, 1.0], [-0.8, 0.2], [-0.8, 0.2]]]),
+    theta=[1.0, 0.2],
+    noise=0.3,
+    name="clear",
+)
+MANY = th.Instance(
+    th.ActionSets([np.random.default_rng(8).normal(size=(40, 4))]),
+    theta=[0.5, -0.5, 0.3, 0.1],
+    noise=0.5,
+    name="many",
+)
 
 
 def played(policy, twin, instance, rounds):
@@ -24,10 +34,18 @@ def played(policy, twin, instance, rounds):
 
 
 @pytest.mark.parametrize("correction", ["ucb", "all"])
-@pytest.mark.parametrize(("instance", "rounds"), [(CLEAR, 1500), (MANY, 150)], ids=lambda item: getattr(item, "name", ""))
-def test_same_decisions_as_the_twin_when_exploiting_and_among_many_arms(instance, rounds, correction):
-    compiled, plain = played(th.IDS(correction=correction), twins_of_evidence.IDSTwin(correction), instance, rounds)
-    assert [(decision.label, decision.arm) for decision in compiled.decisions] == list(zip(plain.labels, plain.arms, strict=True))
+@pytest.mark.parametrize(
+    ("instance", "rounds"), [(CLEAR, 1500), (MANY, 150)], ids=lambda item: getattr(item, "name", "")
+)
+def test_same_decisions_as_the_twin_when_exploiting_and_among_many_arms(
+    instance, rounds, correction
+):
+    compiled, plain = played(
+        th.IDS(correction=correction), twins_of_evidence.IDSTwin(correction), instance, rounds
+    )
+    assert [(decision.label, decision.arm) for decision in compiled.decisions] == list(
+        zip(plain.labels, plain.arms, strict=True)
+    )
     assert ("exploit" in plain.labels) == (instance is CLEAR)
 
 
@@ -57,11 +75,18 @@ def test_a_late_reward_of_an_arm_that_is_gone_counts_at_once():
 def test_the_figure_of_the_paper():
     """Regret on ids-eoo after 1e4 rounds.
 
-    A prototype in plain loops that shares nothing with this package gave 28.9 and 38.8 (300 runs, standard errors 0.45 and 0.27). The figure of the paper was
-    read as 25 (IDS-UCB), 42 (IDS) and 27 (LinUCB), its standard errors are not known: these are met within a fifth, not within our errors, and
-    `ucb` does not beat LinUCB here.
+    A prototype in plain loops that shares nothing with this package gave 28.9 and 38.8 (300 runs,
+    standard errors 0.45 and 0.27). The figure of the paper was read as 25 (IDS-UCB), 42 (IDS) and
+    27 (LinUCB), its standard errors are not known: these are met within a fifth, not within our
+    errors, and `ucb` does not beat LinUCB here.
     """
-    study = th.run("ids-eoo", ["ids", "ids:correction=all", "linucb"], horizon=1e4, replications=200, progress=False)
+    study = th.run(
+        "ids-eoo",
+        ["ids", "ids:correction=all", "linucb"],
+        horizon=1e4,
+        replications=200,
+        progress=False,
+    )
     regret = {row["policy"]: (row["mean"], row["se"]) for row in study.summary()}
     for policy, (mean, error) in {"ids": (28.9, 0.45), "ids:correction=all": (38.8, 0.27)}.items():
         assert abs(regret[policy][0] - mean) < 3 * math.hypot(regret[policy][1], error)

@@ -10,10 +10,19 @@ from thrifty.policies import POLICIES, describe
 
 def test_specs_are_read_and_written():
     assert th.policy("oam") == th.OAM()
-    assert th.policy("oam:epsilon=0.01,c=1,forced=spanner") == th.OAM(epsilon=0.01, c=1.0, forced="spanner")
+    assert th.policy("oam:epsilon=0.01,c=1,forced=spanner") == th.OAM(
+        epsilon=0.01, c=1.0, forced="spanner"
+    )
     assert th.policy("oam:epsilon=literal,horizon=1e6") == th.OAM(epsilon="literal", horizon=1e6)
     assert th.policy("linucb:delta=none") == th.LinUCB()
-    for spec in ("oam:epsilon=0.123456789", "linucb:width=fn,horizon=1000000", "lints", "ids:correction=all", "egreedy:decay=0.25", "solid:kappa=0,reset=no"):
+    for spec in (
+        "oam:epsilon=0.123456789",
+        "linucb:width=fn,horizon=1000000",
+        "lints",
+        "ids:correction=all",
+        "egreedy:decay=0.25",
+        "solid:kappa=0,reset=no",
+    ):
         assert th.policy(spec).spec == spec
 
 
@@ -56,7 +65,9 @@ def test_mistakes_are_named(spec, message):
 def test_a_policy_that_plans_for_a_horizon_asks_for_one(name):
     with pytest.raises(th.InvalidInput, match=f"{name}: horizon: a number of rounds"):
         th.policy(name).learner(th.instance("fixed-u0.1").sets)
-    assert th.policy(f"{name}:horizon=1e4").learner(th.instance("fixed-u0.1").sets).choose(0).arm in (0, 1, 2)
+    assert th.policy(f"{name}:horizon=1e4").learner(th.instance("fixed-u0.1").sets).choose(
+        0
+    ).arm in (0, 1, 2)
 
 
 def test_linucb_needs_no_horizon_if_it_is_told_delta():
@@ -65,7 +76,10 @@ def test_linucb_needs_no_horizon_if_it_is_told_delta():
 
 
 def test_a_tiny_delta_makes_a_wide_interval_not_an_infinite_one():
-    for policy in (th.LinUCB(delta=1e-320), th.LinTS(inflation="theory", delta=1e-320, horizon=100)):
+    for policy in (
+        th.LinUCB(delta=1e-320),
+        th.LinTS(inflation="theory", delta=1e-320, horizon=100),
+    ):
         state = policy.start(th.instance("fixed-u0.1").sets, noise=1.0, horizon=100)
         assert all(math.isfinite(number) for number in state if isinstance(number, float))
 

@@ -9,29 +9,45 @@ from thrifty.policies.solid import HIGHEST, PRICE
 
 ARMS = np.random.default_rng(1).normal(size=(20, 5))
 SETS = th.ActionSets([ARMS / np.linalg.norm(ARMS, axis=1, keepdims=True)])
-RANDOM = th.Instance(SETS, theta=np.array([2.0, -1.0, 0.0, 1.0, 2.0]) / np.sqrt(10), noise=0.5, name="random")
+RANDOM = th.Instance(
+    SETS, theta=np.array([2.0, -1.0, 0.0, 1.0, 2.0]) / np.sqrt(10), noise=0.5, name="random"
+)
 
 
 def test_it_comes_to_exploit_and_regret_grows_far_less_than_linearly():
-    shorter, longer = (th.run(RANDOM, "solid:kappa=0", horizon=n, replications=20, seed=1, progress=False).results[0] for n in (10**4, 10**5))
+    shorter, longer = (
+        th.run(RANDOM, "solid:kappa=0", horizon=n, replications=20, seed=1, progress=False).results[
+            0
+        ]
+        for n in (10**4, 10**5)
+    )
     assert longer.to_json()["labels"]["exploit"]["rounds"] > 0.8 * 10**5
     assert longer.mean < 2 * shorter.mean
-    assert longer.mean < 10**5 * RANDOM.gaps.mean() / 100  # a hundredth of what arms at random would cost
+    # a hundredth of what arms at random would cost
+    assert longer.mean < 10**5 * RANDOM.gaps.mean() / 100
 
 
 def test_with_optimism_about_information_it_still_beats_the_width_of_the_theorem():
-    solid, linucb = th.run(RANDOM, ["solid", "linucb"], horizon=10**4, replications=20, seed=1, progress=False).results
+    solid, linucb = th.run(
+        RANDOM, ["solid", "linucb"], horizon=10**4, replications=20, seed=1, progress=False
+    ).results
     assert solid.mean + 4 * solid.se < linucb.mean - 4 * linucb.se
 
 
 def played(instance, policy, rounds, seed=0):
     """A learner that has played an instance, and its decisions."""
-    learner, rng, decisions = policy.learner(instance.sets, seed, noise=instance.noise), np.random.default_rng(seed), []
+    learner, rng, decisions = (
+        policy.learner(instance.sets, seed, noise=instance.noise),
+        np.random.default_rng(seed),
+        [],
+    )
     for _ in range(rounds):
         m = int(rng.integers(instance.sets.contexts))
         decisions.append(learner.choose(m))
         row = int(instance.sets.offsets[m]) + decisions[-1].arm
-        learner.learn(decisions[-1], float(instance.means[row] + instance.noise * rng.standard_normal()))
+        learner.learn(
+            decisions[-1], float(instance.means[row] + instance.noise * rng.standard_normal())
+        )
     return learner, decisions
 
 
@@ -43,7 +59,9 @@ def test_rewards_of_exploit_rounds_teach_nothing():
 
 
 def test_weights_gather_on_the_best_arm_and_information_has_its_price():
-    learner, _ = played(th.instance("end-of-optimism:eps=0.05,a=2"), th.SOLID(horizon=1e5, kappa=0), 3000)
+    learner, _ = played(
+        th.instance("end-of-optimism:eps=0.05,a=2"), th.SOLID(horizon=1e5, kappa=0), 3000
+    )
     saddle = learner.state.saddle
     assert saddle.weights.sum() == pytest.approx(1)
     assert saddle.weights.argmax() == saddle.best[0] == 0
@@ -52,7 +70,13 @@ def test_weights_gather_on_the_best_arm_and_information_has_its_price():
 
 def test_the_unit_of_rewards_does_not_matter():
     scaled = th.Instance(SETS, theta=4 * RANDOM.theta, noise=4 * RANDOM.noise)
-    decisions = [[(decision.arm, decision.label) for decision in played(instance, th.SOLID(horizon=1e4), 2000)[1]] for instance in (RANDOM, scaled)]
+    decisions = [
+        [
+            (decision.arm, decision.label)
+            for decision in played(instance, th.SOLID(horizon=1e4), 2000)[1]
+        ]
+        for instance in (RANDOM, scaled)
+    ]
     assert decisions[0] == decisions[1]
 
 

@@ -1,4 +1,6 @@
-"""What is particular about thrifty: the noise it estimates, arms that are not on offer, and that it does what it was made for."""
+"""What is particular about thrifty: the noise it estimates, arms that are not on offer, and that it
+does what it was made for.
+"""
 
 import numpy as np
 import pytest
@@ -8,7 +10,9 @@ from thrifty.policies.base import SOLVES
 from thrifty.policies.thrifty import NOISE
 from thrifty.regression import LOGDET
 
-SETS = th.ActionSets([np.random.default_rng(1).normal(size=(6, 3)), np.random.default_rng(2).normal(size=(4, 3))])
+SETS = th.ActionSets(
+    [np.random.default_rng(1).normal(size=(6, 3)), np.random.default_rng(2).normal(size=(4, 3))]
+)
 THETA = np.array([0.5, -0.3, 0.2])
 
 
@@ -25,7 +29,11 @@ def play(learner, rounds, *, noise=0.3, unit=1.0):
 
 
 def test_estimated_noise_makes_decisions_independent_of_the_unit_of_rewards():
-    played = [play(th.Thrifty(noise="estimate").learner(SETS), 1500, unit=unit) for unit in (1.0, 2.0**20, 2.0**-20)]  # powers of two round alike
+    # powers of two round alike
+    played = [
+        play(th.Thrifty(noise="estimate").learner(SETS), 1500, unit=unit)
+        for unit in (1.0, 2.0**20, 2.0**-20)
+    ]
     assert played[0] == played[1] == played[2]
     assert {label for _, label in played[0]} == {"exploit", "bought"}
 
@@ -42,16 +50,23 @@ def test_the_noise_is_found(noise):
 
 def test_explanations_have_the_estimated_noise():
     per_unit = []
-    for learner in (th.Thrifty(noise="estimate").learner(SETS), th.Thrifty().learner(SETS, noise=0.3)):
+    for learner in (
+        th.Thrifty(noise="estimate").learner(SETS),
+        th.Thrifty().learner(SETS, noise=0.3),
+    ):
         play(learner, 3000)
         widths = np.array([arm.width for arm in learner.explain(learner.choose(0)).arms])
         rows = SETS.arms(0)
-        per_unit.append(widths / np.sqrt(np.einsum("ki,ij,kj->k", rows, learner.state.regression.inverse, rows)))
+        per_unit.append(
+            widths / np.sqrt(np.einsum("ki,ij,kj->k", rows, learner.state.regression.inverse, rows))
+        )
     assert per_unit[0] == pytest.approx(per_unit[1], rel=0.06)
 
 
 def test_no_rewards_at_all_are_no_reason_to_stop_looking():
-    """A click rate of a percent starts with zeros: the noise seems to be 0, and arms in all directions must be tried all the same."""
+    """A click rate of a percent starts with zeros: the noise seems to be 0, and arms in all
+    directions must be tried all the same.
+    """
     learner = th.Thrifty(noise="estimate").learner(SETS)
     for _ in range(200):
         learner.learn(learner.choose(0), 0.0)
@@ -73,7 +88,9 @@ def test_what_was_learned_of_the_noise_survives_a_change_of_arms(tmp_path):
 
 
 def test_rewards_that_are_late_do_not_make_it_ask_the_same_again():
-    """Until rewards come there is nothing to learn from asking once more, and other arms tell other things."""
+    """Until rewards come there is nothing to learn from asking once more, and other arms tell other
+    things.
+    """
     learner = th.Thrifty().learner(SETS, noise=0.3)
     for _ in range(60):
         learner.choose(0)
@@ -84,7 +101,9 @@ def test_rewards_that_are_late_do_not_make_it_ask_the_same_again():
 
 
 def test_arms_that_are_not_on_offer_cost_no_solves():
-    """That the best arm is not on offer is no change of the best arm: solves are for what was learned, det V or t a tenth larger, alone."""
+    """That the best arm is not on offer is no change of the best arm: solves are for what was
+    learned, det V or t a tenth larger, alone.
+    """
     learner = th.Thrifty().learner(SETS, noise=0.3)
     play(learner, 1000)
     best = learner.explain(learner.choose(0)).arms
@@ -98,10 +117,16 @@ def test_arms_that_are_not_on_offer_cost_no_solves():
     assert 0 < learner.state.ledger.clock[SOLVES] - solves <= learned + 2 < 60
 
 
-@pytest.mark.parametrize("name", ["end-of-optimism:eps=0.05,a=2", "fixed-u0.02", "scenario-two", "solid-toy"])
+@pytest.mark.parametrize(
+    "name", ["end-of-optimism:eps=0.05,a=2", "fixed-u0.02", "scenario-two", "solid-toy"]
+)
 def test_less_regret_than_thompson_sampling_and_the_papers_algorithm(name):
-    """The two open ends of the paper: the heuristic that beats its algorithm, and the rare context."""
-    study = th.run(name, ["thrifty", "lints", "oam"], horizon=30_000, replications=100, progress=False)
+    """The two open ends of the paper: the heuristic that beats its algorithm, and the rare
+    context.
+    """
+    study = th.run(
+        name, ["thrifty", "lints", "oam"], horizon=30_000, replications=100, progress=False
+    )
     mine = study[name, "thrifty"]
     for rival in ("lints", "oam"):
         lead = study[name, rival].final - mine.final
@@ -109,18 +134,34 @@ def test_less_regret_than_thompson_sampling_and_the_papers_algorithm(name):
 
 
 @pytest.mark.parametrize("noise", ["known", "estimate"])
-@pytest.mark.parametrize(("size", "deviation"), [(1, 1), (10, 10), (10, 3), (100, 100), (1, 0.01), (100, 1e-3)])
+@pytest.mark.parametrize(
+    ("size", "deviation"), [(1, 1), (10, 10), (10, 3), (100, 100), (1, 0.01), (100, 1e-3)]
+)
 def test_long_parameters_do_not_make_it_stop_too_early(noise, size, deviation):
-    """The prior is N(0, I), or in proportion to an estimated noise; data that contradict it prevail."""
-    problem = th.Instance(th.ActionSets([[[0.9, 0.5], [0, 1], [1, 0]]]), theta=[size, 0], noise=deviation)
-    result = th.run(problem, th.Thrifty(noise=noise), horizon=20_000, replications=20, progress=False).results[0]
+    """The prior is N(0, I), or in proportion to an estimated noise; data that contradict it
+    prevail.
+    """
+    problem = th.Instance(
+        th.ActionSets([[[0.9, 0.5], [0, 1], [1, 0]]]), theta=[size, 0], noise=deviation
+    )
+    result = th.run(
+        problem, th.Thrifty(noise=noise), horizon=20_000, replications=20, progress=False
+    ).results[0]
     last = result.final - result.curves[:, list(result.times).index(10_000)]
-    assert (last > 0.05 * size * 10_000).sum() <= 1  # of twenty runs that end on an arm that is worse by a tenth; a rare one may
+    # of twenty runs that end on an arm that is worse by a tenth; a rare one may
+    assert (last > 0.05 * size * 10_000).sum() <= 1
 
 
 def test_little_noise_is_no_reason_to_expect_little_of_what_was_not_tried():
     arms = np.random.default_rng(0).normal(size=(10, 4))
     for noise in (0.05, 0.02, 1e-4):
         problem = th.Instance(th.ActionSets([arms]), theta=[-1, 0.5, 0.3, 0.8], noise=noise)
-        study = th.run(problem, [th.Thrifty(noise="estimate"), th.Thrifty()], horizon=2000, replications=20, progress=False)
-        assert max(result.max for result in study.results) < 150  # of 1,500 that playing a wrong arm throughout costs
+        study = th.run(
+            problem,
+            [th.Thrifty(noise="estimate"), th.Thrifty()],
+            horizon=2000,
+            replications=20,
+            progress=False,
+        )
+        # of 1,500 that playing a wrong arm throughout costs
+        assert max(result.max for result in study.results) < 150

@@ -1,4 +1,6 @@
-"""Each compiled policy makes the decisions of its slow twin, for the same reasons, on the same luck."""
+"""Each compiled policy makes the decisions of its slow twin, for the same reasons, on the same
+luck.
+"""
 
 import numpy as np
 import pytest
@@ -9,12 +11,30 @@ from thrifty.policies.checks import LearnerPlayer
 from thrifty.simulation import simulate
 
 ROUNDS = 2000
-RANDOM = th.Instance(th.ActionSets([np.random.default_rng(5).normal(size=(6, 3))]), theta=[0.3, -0.5, 0.2], noise=0.7, name="random")
-CONTEXTS = [th.instance("fixed-u0.1"), th.instance("scenario-one"), th.instance("scenario-two"), RANDOM]
-SINGLE = [th.instance("fixed-u0.1"), th.instance("fixed-u0.02"), th.instance("end-of-optimism"), RANDOM]
+RANDOM = th.Instance(
+    th.ActionSets([np.random.default_rng(5).normal(size=(6, 3))]),
+    theta=[0.3, -0.5, 0.2],
+    noise=0.7,
+    name="random",
+)
+CONTEXTS = [
+    th.instance("fixed-u0.1"),
+    th.instance("scenario-one"),
+    th.instance("scenario-two"),
+    RANDOM,
+]
+SINGLE = [
+    th.instance("fixed-u0.1"),
+    th.instance("fixed-u0.02"),
+    th.instance("end-of-optimism"),
+    RANDOM,
+]
 PAIRS = [
     (th.Thrifty(), twins_of_evidence.ThriftyTwin()),
-    (th.Thrifty(noise="estimate", pace=2, urgency=1, wait=1, level="log", prior=0.5), twins_of_evidence.ThriftyTwin(True, 2, 1, 1, False, 0.5)),
+    (
+        th.Thrifty(noise="estimate", pace=2, urgency=1, wait=1, level="log", prior=0.5),
+        twins_of_evidence.ThriftyTwin(True, 2, 1, 1, False, 0.5),
+    ),
     (th.Greedy(), twins.GreedyTwin()),
     (th.EGreedy(), twins.EGreedyTwin()),
     (th.LinUCB(), twins.LinUCBTwin()),
@@ -30,7 +50,10 @@ PAIRS = [
     (th.EndOA(), twins.EndOATwin()),
     (th.DEL(), twins.DELTwin()),
     (th.SOLID(), twins_of_evidence.SOLIDTwin()),
-    (th.SOLID(kappa=0, z=20, weight_step=1, price_step=1, decay=0.5, reset="no"), twins_of_evidence.SOLIDTwin(0, 20, 1, 1, 0.5, False)),
+    (
+        th.SOLID(kappa=0, z=20, weight_step=1, price_step=1, decay=0.5, reset="no"),
+        twins_of_evidence.SOLIDTwin(0, 20, 1, 1, 0.5, False),
+    ),
 ]
 
 
@@ -41,7 +64,9 @@ def copyless(twin):
 
 
 @pytest.mark.parametrize("place", range(4))
-@pytest.mark.parametrize(("policy", "twin"), PAIRS, ids=lambda item: str(item) if isinstance(item, th.Policy) else "")
+@pytest.mark.parametrize(
+    ("policy", "twin"), PAIRS, ids=lambda item: str(item) if isinstance(item, th.Policy) else ""
+)
 def test_same_decisions_for_the_same_reasons(policy, twin, place):
     instance = (SINGLE if policy.one_context else CONTEXTS)[place]
     compiled, plain = LearnerPlayer(policy, twins.SEED), copyless(twin)
@@ -53,7 +78,10 @@ def test_same_decisions_for_the_same_reasons(policy, twin, place):
 
 def test_recovery_of_endoa():
     """Estimates never move that far by luck alone; rewards that change after warming up do it."""
-    twin, learner = twins.EndOATwin(), th.EndOA(horizon=1000).learner(th.instance("fixed-u0.1").sets)
+    twin, learner = (
+        twins.EndOATwin(),
+        th.EndOA(horizon=1000).learner(th.instance("fixed-u0.1").sets),
+    )
     twin.start(learner.sets, noise=1.0, horizon=1000, rng=np.random.default_rng(0))
     rng = np.random.default_rng(1)
     for t in range(500):

@@ -1,7 +1,8 @@
-"""Slow, obvious twins of the policies in plain NumPy: sums are kept, everything else is computed from them in every round.
+"""Slow, obvious twins of the policies in plain NumPy: sums are kept, everything else is computed
+from them in every round.
 
-They are plain policies, so that the simulator plays them on the luck of the compiled ones. Of thrifty they use the allocation program alone, which has
-oracles of its own.
+They are plain policies, so that the simulator plays them on the luck of the compiled ones. Of
+thrifty they use the allocation program alone, which has oracles of its own.
 """
 
 import math
@@ -21,7 +22,13 @@ class Twin:
     ridge = 1.0
 
     def start(self, sets, *, noise, horizon, rng):
-        self.sets, self.X, self.noise, self.n, self.d = sets, sets.rows, noise, horizon, sets.dimension
+        self.sets, self.X, self.noise, self.n, self.d = (
+            sets,
+            sets.rows,
+            noise,
+            horizon,
+            sets.dimension,
+        )
         self.V = self.ridge * np.eye(self.d)
         self.b = np.zeros(self.d)
         self.pulls = np.zeros(len(self.X), dtype=int)
@@ -74,15 +81,25 @@ class Twin:
         return np.where(gaps <= 1e-12 * np.abs(means).max(), 0.0, gaps)
 
     def f(self, delta, c):
-        return max(0.0, 2 * (1 + 1 / math.log(self.n)) * math.log(1 / delta) + c * self.d * math.log(self.d * math.log(self.n)))
+        return max(
+            0.0,
+            2 * (1 + 1 / math.log(self.n)) * math.log(1 / delta)
+            + c * self.d * math.log(self.d * math.log(self.n)),
+        )
 
     def fill_span(self):
-        """A row outside the span of those played, the greedy one if none is offered, None if everything is spanned."""
+        """A row outside the span of those played, the greedy one if none is offered, None if
+        everything is spanned.
+        """
         played = self.X[self.pulls > 0]
         rank = np.linalg.matrix_rank(played) if len(played) else 0
         if rank == np.linalg.matrix_rank(self.X):
             return None
-        outside = [row for row in self.offered if np.linalg.matrix_rank(np.vstack([played, self.X[row]])) > rank]
+        outside = [
+            row
+            for row in self.offered
+            if np.linalg.matrix_rank(np.vstack([played, self.X[row]])) > rank
+        ]
         return outside[0] if outside else self.argmax(self.means())
 
 
@@ -108,7 +125,9 @@ class LinUCBTwin(Twin):
 
 class LinUCBfnTwin(Twin):
     def decide(self):
-        return self.argmax(self.means() + self.noise * math.sqrt(self.f(1 / self.n, 1)) * np.sqrt(self.norms())), "optimistic"
+        return self.argmax(
+            self.means() + self.noise * math.sqrt(self.f(1 / self.n, 1)) * np.sqrt(self.norms())
+        ), "optimistic"
 
 
 class LinTSTwin(Twin):
@@ -165,7 +184,9 @@ class OAMTwin(Planner):
         gaps = self.gaps(means)
         least = gaps[gaps > 0].min() if (gaps > 0).any() else np.inf
         f_n = self.f(1 / self.n, self.c)
-        if all(norms[row] <= max(least, gaps[row]) ** 2 / (f_n * self.noise**2) for row in self.offered):
+        if all(
+            norms[row] <= max(least, gaps[row]) ** 2 / (f_n * self.noise**2) for row in self.offered
+        ):
             return self.argmax(means), "exploit"
         targets = np.minimum(self.lazily(gaps) * f_n / 2, f_n * self.noise**2 / least**2)
         s, self.s = self.s, self.s + 1
@@ -178,7 +199,9 @@ class OAMTwin(Planner):
             if row == min(ratios) or ratio < ratios[b1] * (1 - 1e-5):
                 b1 = row
         b2 = min(self.offered, key=lambda row: N[row])
-        epsilon = 1 / math.log(math.log(max(16, self.t))) if self.epsilon == "literal" else self.epsilon
+        epsilon = (
+            1 / math.log(math.log(max(16, self.t))) if self.epsilon == "literal" else self.epsilon
+        )
         return (b2, "forced") if N[b2] <= epsilon * s else (b1, "matched")
 
 
@@ -192,7 +215,9 @@ class OSSBTwin(Planner):
         if (N == 0).any():
             unplayed = [row for row in self.offered if N[row] == 0]
             return (unplayed[0] if unplayed else self.argmax(means)), "init"
-        if self.last is None or any(N[row] > before and N[row] >= 1.1 * before for row, before in enumerate(self.last)):
+        if self.last is None or any(
+            N[row] > before and N[row] >= 1.1 * before for row, before in enumerate(self.last)
+        ):
             self.alpha, self.last = self.solve(self.gaps(means)), N
         wanting = [row for row in self.offered if 0 < self.alpha[row] < np.inf]
         if all(N[row] >= self.alpha[row] * math.log(self.t) for row in wanting):
@@ -206,7 +231,9 @@ class EndOATwin(Planner):
         self.plan, self.recovering = None, None
         # the subset of largest volume, by trying all
         subsets = combinations(range(len(self.X)), np.linalg.matrix_rank(self.X))
-        self.spanner = max(subsets, key=lambda rows: np.linalg.det(self.X[list(rows)] @ self.X[list(rows)].T))
+        self.spanner = max(
+            subsets, key=lambda rows: np.linalg.det(self.X[list(rows)] @ self.X[list(rows)].T)
+        )
 
     def learn(self, context, arm, reward):
         if self.recovering is None:
@@ -233,7 +260,10 @@ class EndOATwin(Planner):
 
     def upper_confidence(self):
         bonus = self.noise * math.sqrt(2 * math.log(self.n))
-        hopes = [np.mean(rewards) + bonus / math.sqrt(len(rewards)) if rewards else np.inf for rewards in self.recovering]
+        hopes = [
+            np.mean(rewards) + bonus / math.sqrt(len(rewards)) if rewards else np.inf
+            for rewards in self.recovering
+        ]
         return int(np.argmax(hopes))
 
 
@@ -245,7 +275,9 @@ class DELTwin(Planner):
         means, norms = self.means(), self.norms()
         pulls = self.pulls
         visits = pulls[self.offered].sum()
-        enough = [row for row in self.offered if pulls[row] >= math.log(1 + visits) ** 2] or self.offered
+        enough = [
+            row for row in self.offered if pulls[row] >= math.log(1 + visits) ** 2
+        ] or self.offered
         leader = max(enough, key=lambda row: means[row])
         if pulls[leader] < math.log(2 + visits) ** 2:
             return leader, "monotone"
@@ -255,8 +287,15 @@ class DELTwin(Planner):
         gaps = self.gaps(means)
         gaps[gaps < 1 / (1 + math.log(math.log(max(math.e, self.t))))] = 0
         wanted = 1 + math.log(self.t)
-        if all(gap == 0 or wanted * norm <= gap**2 / (2 * self.noise**2) for gap, norm in zip(gaps, norms, strict=True)):
+        if all(
+            gap == 0 or wanted * norm <= gap**2 / (2 * self.noise**2)
+            for gap, norm in zip(gaps, norms, strict=True)
+        ):
             return self.argmax(means), "exploit"
         targets = self.lazily(gaps) * wanted
         behind = [row for row in self.offered if pulls[row] < targets[row] < np.inf]
-        return (min(behind, key=lambda row: pulls[row]), "matched") if behind else (self.argmax(means), "wasted")
+        return (
+            (min(behind, key=lambda row: pulls[row]), "matched")
+            if behind
+            else (self.argmax(means), "wasted")
+        )

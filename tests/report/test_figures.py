@@ -4,12 +4,28 @@ import numpy as np
 import pytest
 
 import thrifty as th
-from thrifty.report.figures import COLOURS, INK, labels_figure, longest, ratio_figure, regret_figure, sensitivity_figure, style_of, svg, tail_figure
+from thrifty.report.figures import (
+    COLOURS,
+    INK,
+    labels_figure,
+    longest,
+    ratio_figure,
+    regret_figure,
+    sensitivity_figure,
+    style_of,
+    svg,
+    tail_figure,
+)
 
 
 @pytest.fixture(scope="module")
 def results():
-    return th.run(["fixed-u0.1", "bounded"], ["oam", "linucb", "linucb:width=fn"], horizon=[100, 1000], replications=5).results
+    return th.run(
+        ["fixed-u0.1", "bounded"],
+        ["oam", "linucb", "linucb:width=fn"],
+        horizon=[100, 1000],
+        replications=5,
+    ).results
 
 
 def lines(axes):
@@ -27,14 +43,20 @@ def test_regret_is_the_mean_at_the_longest_horizon_and_dots_mark_the_others(resu
     assert "C log n" in lines(first)
     assert "C log n" not in lines(second)  # C = 0
     bands = [band for band in first.collections if band.get_alpha() == 0.25]
-    low, high = bands[0].get_paths()[0].vertices[:, 1].min(), bands[0].get_paths()[0].vertices[:, 1].max()
+    low, high = (
+        bands[0].get_paths()[0].vertices[:, 1].min(),
+        bands[0].get_paths()[0].vertices[:, 1].max(),
+    )
     error = chosen.curves.std(axis=0, ddof=1) / np.sqrt(5)
     assert high == pytest.approx((chosen.curves.mean(axis=0) + error).max())
     assert low == pytest.approx(min(0, (chosen.curves.mean(axis=0) - error).min()), abs=2)
 
 
 def test_a_policy_keeps_its_colour_in_any_company():
-    alone, among = style_of("linucb", ["linucb"]), style_of("linucb", ["oam", "mine", "linucb:width=fn", "linucb"])
+    alone, among = (
+        style_of("linucb", ["linucb"]),
+        style_of("linucb", ["oam", "mine", "linucb:width=fn", "linucb"]),
+    )
     assert alone == among == {"color": COLOURS["linucb"], "linestyle": "-"}
     variant = style_of("linucb:width=fn", ["linucb", "linucb:width=fn"])
     assert variant["color"] == COLOURS["linucb"]
@@ -44,8 +66,14 @@ def test_a_policy_keeps_its_colour_in_any_company():
 
 def test_the_ratio_is_regret_over_log_n(results):
     first = ratio_figure(results).axes[0]
-    [line] = [container.lines[0] for container in first.containers if container.get_label() == "linucb"]
-    expected = [result.mean / np.log(result.horizon) for result in results if (result.instance.name, result.policy) == ("fixed-u0.1", "linucb")]
+    [line] = [
+        container.lines[0] for container in first.containers if container.get_label() == "linucb"
+    ]
+    expected = [
+        result.mean / np.log(result.horizon)
+        for result in results
+        if (result.instance.name, result.policy) == ("fixed-u0.1", "linucb")
+    ]
     assert np.allclose(line.get_ydata(), expected)
     assert lines(first)["C"].get_ydata()[0] == pytest.approx(20)
 
@@ -60,13 +88,24 @@ def test_labels_are_stacked_to_the_whole(results):
 def test_the_tail_and_the_sensitivity_have_a_row_for_each_policy(results):
     for draw in (tail_figure, sensitivity_figure):
         for axes in draw(results).axes:
-            assert [label.get_text() for label in axes.get_yticklabels()] == ["linucb:width=fn", "linucb", "oam"]
-    worst = [line.get_xdata() for line in tail_figure(results).axes[0].get_lines() if line.get_marker() == "x" and len(line.get_xdata())]
-    assert sorted(float(x[0]) for x in worst) == sorted(result.max for result in longest(results) if result.instance.name == "fixed-u0.1")
+            assert [label.get_text() for label in axes.get_yticklabels()] == [
+                "linucb:width=fn",
+                "linucb",
+                "oam",
+            ]
+    worst = [
+        line.get_xdata()
+        for line in tail_figure(results).axes[0].get_lines()
+        if line.get_marker() == "x" and len(line.get_xdata())
+    ]
+    assert sorted(float(x[0]) for x in worst) == sorted(
+        result.max for result in longest(results) if result.instance.name == "fixed-u0.1"
+    )
 
 
 def test_the_same_figure_is_the_same_text(results):
     one, other = svg(regret_figure(results), "regret"), svg(regret_figure(results), "regret")
     assert one == other
     assert INK in one
-    assert one != svg(regret_figure(results), "another")  # names keep the parts of two figures on one page apart
+    # names keep the parts of two figures on one page apart
+    assert one != svg(regret_figure(results), "another")

@@ -79,7 +79,9 @@ def test_every_result_has_a_row_and_every_section_its_figures(page, kept):
     for result in page.sections[0].results:
         assert plain(result.mean, 4) in words
         assert plain(result.max, 4) in words
-    assert html(page).count("<svg") == sum(len(picture.panels()) for section in page.sections for picture in section.pictures)
+    assert html(page).count("<svg") == sum(
+        len(picture.panels()) for section in page.sections for picture in section.pictures
+    )
     assert f"thrifty run --study '{kept}/study.toml' --out '{kept}'" in words
 
 
@@ -94,14 +96,18 @@ def test_files(page, tmp_path):
     path = write_html(page, tmp_path)
     assert path.read_text() == html(page)
     names = {picture.name for section in page.sections for picture in section.pictures}
-    assert {file.name for file in (tmp_path / "figures").iterdir()} == {f"{name}.{kind}" for name in names for kind in ("svg", "png")}
+    assert {file.name for file in (tmp_path / "figures").iterdir()} == {
+        f"{name}.{kind}" for name in names for kind in ("svg", "png")
+    }
     write_markdown(page, tmp_path / "docs" / "page.md")
     text = (tmp_path / "docs" / "page.md").read_text()
     assert text == markdown(page)
     for target in re.findall(r"\]\((figures/[^)]*)\)", text):
         assert (tmp_path / "docs" / target).exists()
     numbers = json.loads((tmp_path / "docs" / "page.numbers.json").read_text())
-    assert [entry["mean"] for entry in numbers] == [result.mean for result in page.sections[0].results]
+    assert [entry["mean"] for entry in numbers] == [
+        result.mean for result in page.sections[0].results
+    ]
 
 
 def test_markdown_tables_keep_their_columns(page):
@@ -109,6 +115,9 @@ def test_markdown_tables_keep_their_columns(page):
     assert len({len(re.findall(r"(?<!\\)\|", row)) for row in rows}) == 1
 
 
-@pytest.mark.parametrize(("number", "text"), [(0, "0"), (1234.5, "1,234"), (0.01234, "0.01234"), (3.3e5, "330,000"), (1e-7, "1e-07")])
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(0, "0"), (1234.5, "1,234"), (0.01234, "0.01234"), (3.3e5, "330,000"), (1e-7, "1e-07")],
+)
 def test_plain_numbers(number, text):
     assert plain(number, 4) == text

@@ -1,6 +1,8 @@
-"""The convex program at the heart of thrifty: how often each arm must be tried, at the least regret.
+"""The convex program at the heart of thrifty: how often each arm must be tried, at the least
+regret.
 
-`allocate` is the door for people, `arms.allocate_arms` and `working_sets.solve_program` the ones for compiled code.
+`allocate` is the door for people, `arms.allocate_arms` and `working_sets.solve_program` the ones
+for compiled code.
 """
 
 from thrifty.allocation.front import Allocation, Status, allocate

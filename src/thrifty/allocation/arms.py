@@ -1,4 +1,6 @@
-"""The allocation program on arms: reduce, solve, translate back. This is what other compiled code calls."""
+"""The allocation program on arms: reduce, solve, translate back. This is what other compiled code
+calls.
+"""
 
 from typing import NamedTuple
 
@@ -34,17 +36,23 @@ def allocate_arms(
     warm: bool,
     tol: float,
 ) -> Outcome:
-    """Minimise pulls . gaps subject to ||x||^2 <= gap^2 / (2 noise^2) in the inverse information, for every arm that is not best.
+    """Minimise pulls . gaps subject to ||x||^2 <= gap^2 / (2 noise^2) in the inverse information,
+    for every arm that is not best.
 
-    features (k, d), gaps (k,), best (k,), base (d, d); pulls (k,) and prices (k,) are written in place and, if warm, read as an earlier solution.
-    homogeneous: base is zero and best arms are pulled for ever (inf); otherwise base is all that best arms bring, and their pulls are 0.
+    features (k, d), gaps (k,), best (k,), base (d, d); pulls (k,) and prices (k,) are written in
+    place and, if warm, read as an earlier solution. homogeneous: base is zero and best arms are
+    pulled for ever (inf); otherwise base is all that best arms bring, and their pulls are 0.
     Nothing is kept between calls.
     """
     reduction = reduce_arms(features, gaps, best, noise, base, homogeneous)
     program, rows, costs = reduction.program, reduction.rows, reduction.costs
     spend, worth = np.empty(rows.size), np.empty(rows.size)
     for j in range(rows.size):
-        spend[j] = pulls[rows[j]] * costs[j] / reduction.pulls_unit if warm and pulls[rows[j]] < np.inf else 0.0
+        spend[j] = (
+            pulls[rows[j]] * costs[j] / reduction.pulls_unit
+            if warm and pulls[rows[j]] < np.inf
+            else 0.0
+        )
         worth[j] = prices[rows[j]] / reduction.value_unit
     dimension = program.base.shape[0]
     if dimension == 0 or rows.size == 0:
@@ -60,12 +68,20 @@ def allocate_arms(
         pulls[rows[j]] = reduction.pulls_unit * spend[j] / costs[j]
         prices[rows[j]] = reduction.value_unit * worth[j]
     unit = reduction.value_unit
-    return Outcome(unit * solution.lower, unit * solution.upper, solution.iterations, solution.rounds, dimension)
+    return Outcome(
+        unit * solution.lower,
+        unit * solution.upper,
+        solution.iterations,
+        solution.rounds,
+        dimension,
+    )
 
 
 @compiled
 def _solve_line(program: Program, spend: Floats, prices: Floats) -> Solution:
-    """One dimension: the column with the most information per cost buys all that the hardest constraint lacks."""
+    """One dimension: the column with the most information per cost buys all that the hardest
+    constraint lacks.
+    """
     column, constraint = 0, 0
     for j in range(spend.size):
         if abs(program.columns[0, j]) > abs(program.columns[0, column]):

@@ -1,8 +1,11 @@
-"""The allocation program on differences: what remains to be bought so that every arm is told from the best of its context.
+"""The allocation program on differences: what remains to be bought so that every arm is told from
+the best of its context.
 
-    minimise  sum_j a_j c_j   subject to   s_i^2 ||x_i - x_b(i)||^2 <= 1  in the inverse of F + sum_j a_j x_j x_j^T,   a >= 0
+    minimise  sum_j a_j c_j   subject to   s_i^2 ||x_i - x_b(i)||^2 <= 1  in the inverse of F +
+    sum_j a_j x_j x_j^T,   a >= 0
 
-for arms x_j with costs c_j > 0, rivals b(i), the arm that i is compared with, scales s_i >= 0, and base information F, positive definite.
+for arms x_j with costs c_j > 0, rivals b(i), the arm that i is compared with, scales s_i >= 0, and
+base information F, positive definite.
 """
 
 import numpy as np
@@ -18,9 +21,18 @@ from thrifty.spans import grow_basis
 
 @compiled
 def allocate_differences(
-    features: Floats, costs: Floats, rivals: Ints, scales: Floats, base: Floats, pulls: Floats, prices: Floats, warm: bool, tol: float
+    features: Floats,
+    costs: Floats,
+    rivals: Ints,
+    scales: Floats,
+    base: Floats,
+    pulls: Floats,
+    prices: Floats,
+    warm: bool,
+    tol: float,
 ) -> Outcome:
-    """Solve for pulls (k,) and prices (k,), in place, for features (k, d), costs (k,), rivals (k,), scales (k,) and base (d, d).
+    """Solve for pulls (k,) and prices (k,), in place, for features (k, d), costs (k,), rivals (k,),
+    scales (k,) and base (d, d).
 
     warm: pulls and prices hold an earlier solution. Nothing is kept between calls.
     """
@@ -42,7 +54,9 @@ def allocate_differences(
     for l in range(told.size):
         j = told[l]
         for i in range(d):
-            constraints[i, l] = scales[j] * (features[j, i] - features[rivals[j], i]) / np.sqrt(unit)
+            constraints[i, l] = (
+                scales[j] * (features[j, i] - features[rivals[j], i]) / np.sqrt(unit)
+            )
     squared_norms(arms, sizes)
     basis, picked = np.zeros((d, d)), np.empty(d, np.int64)
     nothing = int(np.int64(0))  # a literal would compile grow_basis a second time
@@ -61,4 +75,6 @@ def allocate_differences(
         prices[j] = 0.0
     for l in range(told.size):
         prices[told[l]] = value * worth[l]
-    return Outcome(value * solution.lower, value * solution.upper, solution.iterations, solution.rounds, d)
+    return Outcome(
+        value * solution.lower, value * solution.upper, solution.iterations, solution.rounds, d
+    )

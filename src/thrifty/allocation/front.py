@@ -29,19 +29,25 @@ class Status(StrEnum):
         """What to do about it."""
         return {
             Status.SOLVED: "the certified gap is within the tolerance",
-            Status.ALMOST_SOLVED: "the bounds hold, but the gap is wider than asked: use them as they are, or ask for a larger tol",
-            Status.FAILED: "do not use the pulls; the bounds hold but are far apart: look for arms that differ by rounding only, or rescale them",
+            Status.ALMOST_SOLVED: "the bounds hold, but the gap is wider than asked: use them as "
+            "they "
+            "are, "
+            "or ask for a larger tol",
+            Status.FAILED: "do not use the pulls; the bounds hold but are far apart: look for arms "
+            "that differ by rounding only, or rescale them",
         }[self]
 
 
 @dataclass(frozen=True)
 class Allocation:
-    """An optimal allocation with its certificate: lower <= optimal value <= upper, whatever the solver did.
+    """An optimal allocation with its certificate: lower <= optimal value <= upper, whatever the
+    solver did.
 
     Attributes
     ----------
     pulls : (k,) pulls of each arm per log n; inf where an arm is free
-    prices : (k,) of the constraints; with the pulls they prove the lower bound (docs/allocation.md, section 4)
+    prices : (k,) of the constraints; with the pulls they prove the lower bound (docs/allocation.md,
+        section 4)
     value : pulls . gaps, the cost of this allocation (equal to upper)
     lower, upper : bounds on the optimal value
     status : solved, almost solved or failed
@@ -82,10 +88,12 @@ def allocate(
     tol: float = 1e-6,
     warm: Allocation | None = None,
 ) -> Allocation:
-    """The cheapest pulls that tell every other arm from the best, and a proof that none are cheaper.
+    """The cheapest pulls that tell every other arm from the best, and a proof that none are
+    cheaper.
 
-    Minimises pulls . gaps subject to ||x||^2 <= gap^2 / (2 noise^2), in the norm of the inverse of the information sum pulls x x^T, for every arm x that is
-    not best. Best arms cost nothing and are pulled for ever.
+    Minimises pulls . gaps subject to ||x||^2 <= gap^2 / (2 noise^2), in the norm of the inverse of
+    the information sum pulls x x^T, for every arm x that is not best. Best arms cost nothing and
+    are pulled for ever.
 
     Parameters
     ----------
@@ -93,8 +101,8 @@ def allocate(
     gaps : (k,) how much worse each is than the best of its context; positive unless best
     best : (k,) which arms are optimal in their context
     noise : standard deviation of the rewards
-    base : (d, d) symmetric, positive semidefinite: information that is there already. It then also stands for all that best arms bring: they are not infinite
-        any more, and get no pulls
+    base : (d, d) symmetric, positive semidefinite: information that is there already. It then also
+        stands for all that best arms bring: they are not infinite any more, and get no pulls
     tol : relative gap to certify
     warm : an earlier allocation of the same arms under similar gaps
 
@@ -116,7 +124,18 @@ def allocate(
         pulls[:], prices[:] = warm.pulls, warm.prices
     known = np.zeros((d, d)) if base is None else _check_base(base, d)
     with _one_blas_thread(rows.size):
-        outcome = allocate_arms(rows, differences, optimal, sigma, known, base is None, pulls, prices, warm is not None, tolerance)
+        outcome = allocate_arms(
+            rows,
+            differences,
+            optimal,
+            sigma,
+            known,
+            base is None,
+            pulls,
+            prices,
+            warm is not None,
+            tolerance,
+        )
     lower, upper = sorted((outcome.lower, outcome.upper))  # rounding may swap them where they meet
     return Allocation(
         pulls=pulls,
@@ -132,7 +151,9 @@ def allocate(
 
 
 def _one_blas_thread(entries: int) -> AbstractContextManager[object]:
-    """Keep BLAS to one thread, where it will be called at all: with more, a busy machine makes it many times slower."""
+    """Keep BLAS to one thread, where it will be called at all: with more, a busy machine makes it
+    many times slower.
+    """
     return _blas_threads().limit(limits=1) if entries > 4096 else nullcontext()
 
 
@@ -150,9 +171,12 @@ def _status(gap: float, tol: float) -> Status:
     return Status.ALMOST_SOLVED if gap <= ALMOST else Status.FAILED
 
 
-def _check_arms(features: ArrayLike, gaps: ArrayLike, best: ArrayLike) -> tuple[Floats, Floats, Bools]:
+def _check_arms(
+    features: ArrayLike, gaps: ArrayLike, best: ArrayLike
+) -> tuple[Floats, Floats, Bools]:
     rows = numeric(features, "features", "a (k, d) array of numbers")
-    if not rows.flags.writeable:  # Numba would compile everything once more for arrays that are read-only
+    # Numba would compile everything once more for arrays that are read-only
+    if not rows.flags.writeable:
         rows = rows.copy()
     if rows.ndim != 2 or rows.size == 0:
         raise InvalidInput("features", "a (k, d) array with at least one arm", rows.shape)
@@ -163,11 +187,17 @@ def _check_arms(features: ArrayLike, gaps: ArrayLike, best: ArrayLike) -> tuple[
     optimal = np.asarray(best)
     if differences.shape != (len(rows),):
         raise InvalidInput("gaps", f"{len(rows)} numbers (one an arm)", len(differences))
-    if optimal.shape != (len(rows),) or optimal.dtype.kind not in "biuf" or (optimal != optimal.astype(np.bool_)).any():
+    if (
+        optimal.shape != (len(rows),)
+        or optimal.dtype.kind not in "biuf"
+        or (optimal != optimal.astype(np.bool_)).any()
+    ):
         raise InvalidInput("best", f"{len(rows)} flags (one an arm)", best)
     optimal = np.ascontiguousarray(optimal, dtype=np.bool_)
     for i in _offenders((differences <= 0) & ~optimal):
-        raise InvalidInput(f"gaps[{i}]", "a positive number (the arm is not best)", float(differences[i]))
+        raise InvalidInput(
+            f"gaps[{i}]", "a positive number (the arm is not best)", float(differences[i])
+        )
     _check_range(sizes, "features", "an arm")
     _check_range(np.where(optimal, 0.0, differences), "gaps", "a gap")
     return rows, differences, optimal
@@ -178,7 +208,9 @@ def _check_range(sizes: Floats, where: str, what: str) -> None:
     largest = sizes.max()
     for i in _offenders(sizes < RANGE * largest):
         if sizes[i] > 0:
-            raise InvalidInput(f"{where}[{i}]", f"{what} of at least {RANGE:g} of the largest", float(sizes[i]))
+            raise InvalidInput(
+                f"{where}[{i}]", f"{what} of at least {RANGE:g} of the largest", float(sizes[i])
+            )
     if largest > 0 and not RANGE < largest < 1 / RANGE:
         raise InvalidInput(where, f"sizes between {RANGE:g} and {1 / RANGE:g}", float(largest))
 

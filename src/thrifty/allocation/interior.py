@@ -2,13 +2,15 @@
 
     minimise  sum_j a_j   subject to   z_i^T A^-1 z_i <= 1,   a >= 0,   A = F + sum_j a_j u_j u_j^T
 
-with columns u_j (d, n) of unit cost, constraints z_i (d, m) and base information F (d, d). With g_i = z_i^T A^-1 z_i the constraint is used as
-phi_i(a) = 1 / g_i(a) >= 1: phi is concave and, for F = 0, homogeneous of degree 1, hence closer to linear than g: on arms that do not share
-directions the program becomes a linear one. That saves steps, most of all where gaps are uneven.
+with columns u_j (d, n) of unit cost, constraints z_i (d, m) and base information F (d, d). With g_i
+= z_i^T A^-1 z_i the constraint is used as phi_i(a) = 1 / g_i(a) >= 1: phi is concave and, for F =
+0, homogeneous of degree 1, hence closer to linear than g: on arms that do not share directions the
+program becomes a linear one. That saves steps, most of all where gaps are uneven.
 
-Optimality: 1 - J^T lam - mu = 0,  phi - 1 - s = 0,  lam s = 0,  mu a = 0,  with J_ij = (z_i^T A^-1 u_j)^2 / g_i^2.
-Slacks are variables of their own: a step need not stay feasible, and about ten steps do. Mehrotra's predictor and corrector steer the products; the
-certificate, not the residuals, says when to stop.
+Optimality: 1 - J^T lam - mu = 0,  phi - 1 - s = 0,  lam s = 0,  mu a = 0,  with J_ij = (z_i^T A^-1
+u_j)^2 / g_i^2. Slacks are variables of their own: a step need not stay feasible, and about ten
+steps do. Mehrotra's predictor and corrector steer the products; the certificate, not the residuals,
+says when to stop.
 """
 
 from typing import NamedTuple
@@ -18,7 +20,16 @@ import numpy as np
 from thrifty.allocation.certificate import lower_bound, upper_bound
 from thrifty.arrays import Floats
 from thrifty.compilation import compiled
-from thrifty.dense import MUCH, add_gram, copy_matrix, factor, multiply_transposed, solve_factored, squared_norms, whiten
+from thrifty.dense import (
+    MUCH,
+    add_gram,
+    copy_matrix,
+    factor,
+    multiply_transposed,
+    solve_factored,
+    squared_norms,
+    whiten,
+)
 
 MAX_ITERATIONS = 80
 PATIENCE = 10  # iterations without a tighter certificate before giving up
@@ -57,15 +68,26 @@ class Geometry(NamedTuple):
 
 
 @compiled
-def interior_point(program: Program, spend: Floats, prices: Floats, warmth: float, tol: float) -> int:
-    """Improve spend (n,) and prices (m,) in place until upper <= (1 + tol) lower, or no step helps; returns the steps taken.
+def interior_point(
+    program: Program, spend: Floats, prices: Floats, warmth: float, tol: float
+) -> int:
+    """Improve spend (n,) and prices (m,) in place until upper <= (1 + tol) lower, or no step helps;
+    returns the steps taken.
 
-    warmth > 0: start from the given point, trusted to about that relative accuracy; 0: ignore its prices and start from the middle. Returns -1, and spend is of
-    no use, where no scale of it meets the constraints.
+    warmth > 0: start from the given point, trusted to about that relative accuracy; 0: ignore its
+    prices and start from the middle. Returns -1, and spend is of no use, where no scale of it meets
+    the constraints.
     """
     d, n = program.columns.shape
     m = program.constraints.shape[1]
-    here = Geometry(np.empty((d, d)), np.empty((d, n)), np.empty((d, m)), np.empty(m), np.empty((m, n)), np.empty(n))
+    here = Geometry(
+        np.empty((d, d)),
+        np.empty((d, n)),
+        np.empty((d, m)),
+        np.empty(m),
+        np.empty((m, n)),
+        np.empty(n),
+    )
     point = Point(spend, np.empty(n), prices, np.empty(m))
     move = Point(np.empty(n), np.empty(n), np.empty(m), np.empty(m))
     before = Point(np.empty(n), np.empty(n), np.empty(m), np.empty(m))
@@ -113,9 +135,11 @@ def look(program: Program, a: Floats, here: Geometry) -> bool:
 
 @compiled
 def make_feasible(program: Program, a: Floats, here: Geometry, margin: float) -> bool:
-    """Scale a up until max g <= 1 / margin, or down to it where only a carries information; False where no scale will do.
+    """Scale a up until max g <= 1 / margin, or down to it where only a carries information; False
+    where no scale will do.
 
-    One scaling does it without base information. With it, g falls more slowly than a grows, and the reach doubles until it is far enough.
+    One scaling does it without base information. With it, g falls more slowly than a grows, and the
+    reach doubles until it is far enough.
     """
     g, reach = here.g, 1.0
     for _ in range(100):
@@ -144,7 +168,9 @@ def _lift(a: Floats, constraints: int, warmth: float) -> None:
 
 @compiled
 def _start(columns: Floats, point: Point, here: Geometry, warmth: float) -> None:
-    """A first point with every product lam s and mu a near one value; feasible on both sides when cold."""
+    """A first point with every product lam s and mu a near one value; feasible on both sides when
+    cold.
+    """
     a, mu, lam, s = point
     g, der = here.g, here.der
     total, steepest = 0.0, 0.0
@@ -202,13 +228,18 @@ def _bracket(homogeneous: bool, point: Point, here: Geometry) -> tuple[float, fl
                 fall += squares[i, j] * a[j]
             earned += w * fall
             stretch = max(stretch, 1.0 + (g[i] - 1.0) / fall)
-    # with base information no scaling is exact: stretch is, to first order, the factor on a that brings every g to 1
-    return lower_bound(homogeneous, priced, total, steepest, earned), upper_bound(homogeneous, spend * stretch, largest if homogeneous else 1.0)
+    # with base information no scaling is exact: stretch is, to first order, the factor on a that
+    # brings every g to 1
+    return lower_bound(homogeneous, priced, total, steepest, earned), upper_bound(
+        homogeneous, spend * stretch, largest if homogeneous else 1.0
+    )
 
 
 @compiled
 def _certifying(lam: float, g: float, largest: float) -> float:
-    """The price of g for the price lam of phi = 1 / g; zero for constraints far from binding, where 1 / g^2 would blow rounding up."""
+    """The price of g for the price lam of phi = 1 / g; zero for constraints far from binding, where
+    1 / g^2 would blow rounding up.
+    """
     return lam / (g * g) if g > 0.5 * largest else 0.0
 
 
@@ -216,7 +247,8 @@ def _certifying(lam: float, g: float, largest: float) -> float:
 def _assemble(point: Point, here: Geometry, newton: Floats) -> None:
     """Upper triangle of newton (n, n) = -sum_i lam_i phi_i'' + diag(mu / a) + J^T diag(lam / s) J.
 
-    phi'' = -g'' / g^2 + 2 g' g'^T / g^3 and g''_jl = 2 (u_j^T A^-1 u_l)(z^T A^-1 u_j)(z^T A^-1 u_l).
+    phi'' = -g'' / g^2 + 2 g' g'^T / g^3 and g''_jl = 2 (u_j^T A^-1 u_l)(z^T A^-1 u_j)(z^T A^-1
+    u_l).
     """
     a, mu, lam, s = point
     g = here.g
@@ -239,8 +271,12 @@ def _assemble(point: Point, here: Geometry, newton: Floats) -> None:
 
 
 @compiled
-def _fill_by_blas(columns: Floats, turned: Floats, squares: Floats, weights: Floats, newton: Floats) -> None:
-    """newton_jl = 2 (u_j . u_l)(t_j . u_l) + sum_i weights_i squares_ij squares_il, in matrix products."""
+def _fill_by_blas(
+    columns: Floats, turned: Floats, squares: Floats, weights: Floats, newton: Floats
+) -> None:
+    """newton_jl = 2 (u_j . u_l)(t_j . u_l) + sum_i weights_i squares_ij squares_il, in matrix
+    products.
+    """
     m, n = squares.shape
     weighted = np.empty((m, n))
     for i in range(m):
@@ -257,7 +293,9 @@ def _fill_by_blas(columns: Floats, turned: Floats, squares: Floats, weights: Flo
 
 
 @compiled
-def _fill_by_rows(columns: Floats, turned: Floats, squares: Floats, weights: Floats, newton: Floats) -> None:
+def _fill_by_rows(
+    columns: Floats, turned: Floats, squares: Floats, weights: Floats, newton: Floats
+) -> None:
     """The same, upper triangle only, in plain loops."""
     d, n = columns.shape
     plain = np.empty(n)
@@ -281,9 +319,11 @@ def _fill_by_rows(columns: Floats, turned: Floats, squares: Floats, weights: Flo
 
 @compiled
 def _direction(point: Point, here: Geometry, newton: Floats, least: float, move: Point) -> None:
-    """Mehrotra: a predictor towards products 0 tells how far to centre, and its second-order error is corrected.
+    """Mehrotra: a predictor towards products 0 tells how far to centre, and its second-order error
+    is corrected.
 
-    Products below least would not tighten the certificate any more, and would drown the Newton matrix in rounding.
+    Products below least would not tighten the certificate any more, and would drown the Newton
+    matrix in rounding.
     """
     a, mu, lam, s = point
     da, dmu, dlam, ds = move
@@ -312,8 +352,12 @@ def _direction(point: Point, here: Geometry, newton: Floats, least: float, move:
 
 
 @compiled
-def _solve(point: Point, here: Geometry, newton: Floats, change_a: Floats, change_s: Floats, move: Point) -> None:
-    """The Newton step for which the products a mu and lam s change by change_a and change_s to first order."""
+def _solve(
+    point: Point, here: Geometry, newton: Floats, change_a: Floats, change_s: Floats, move: Point
+) -> None:
+    """The Newton step for which the products a mu and lam s change by change_a and change_s to
+    first order.
+    """
     a, mu, lam, s = point
     da, dmu, dlam, ds = move
     g, squares, der = here.g, here.squares, here.der
@@ -357,10 +401,12 @@ def _room(x: Floats, y: Floats, dx: Floats, dy: Floats) -> float:
 
 @compiled
 def _advance(program: Program, point: Point, here: Geometry, move: Point, before: Point) -> bool:
-    """Step most of the way to the boundary, spend and prices each at their own length; False where no progress is left.
+    """Step most of the way to the boundary, spend and prices each at their own length; False where
+    no progress is left.
 
-    The step is halved while it strains the dual equation, 1 = J^T lam + mu, by more than a share of the unit costs and more than before: it then has gone
-    further than the linear model of phi holds.
+    The step is halved while it strains the dual equation, 1 = J^T lam + mu, by more than a share of
+    the unit costs and more than before: it then has gone further than the linear model of phi
+    holds.
     """
     a, mu, lam, s = point
     da, dmu, dlam, ds = move
@@ -389,7 +435,9 @@ def _advance(program: Program, point: Point, here: Geometry, move: Point, before
 
 @compiled
 def _strain(der: Floats, mu: Floats) -> float:
-    """max |1 - der - mu|: how far the dual equation is from holding, as a share of the unit costs."""
+    """max |1 - der - mu|: how far the dual equation is from holding, as a share of the unit
+    costs.
+    """
     largest = 0.0
     for j in range(mu.size):
         largest = max(largest, abs(1.0 - der[j] - mu[j]))

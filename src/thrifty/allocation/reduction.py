@@ -1,7 +1,9 @@
-"""From arms and gaps to the normal form: optimal arms at infinity are projected away, exactly (docs/allocation.md, section 2).
+"""From arms and gaps to the normal form: optimal arms at infinity are projected away, exactly
+(docs/allocation.md, section 2).
 
-An orthonormal basis is grown by pivoted Gram-Schmidt, first over what is free, then over the suboptimal arms. The coordinates along the second part are the
-reduced program; its pivots are columns that span it.
+An orthonormal basis is grown by pivoted Gram-Schmidt, first over what is free, then over the
+suboptimal arms. The coordinates along the second part are the reduced program; its pivots are
+columns that span it.
 """
 
 from typing import NamedTuple
@@ -18,7 +20,8 @@ from thrifty.spans import VANISHING, grow_basis, take_out
 class Reduction(NamedTuple):
     """The normal form of an allocation problem, and the way back."""
 
-    program: Program  # of dimension r with k' columns and constraints, one of each per row that matters
+    # of dimension r with k' columns and constraints, one of each per row that matters
+    program: Program
     anchors: Ints  # (<= r,) columns that span all others
     rows: Ints  # (k',) which arm a column stands for
     costs: Floats  # (k',) its gap as a share of the largest
@@ -27,11 +30,14 @@ class Reduction(NamedTuple):
 
 
 @compiled
-def reduce_arms(features: Floats, gaps: Floats, best: Bools, noise: float, base: Floats, homogeneous: bool) -> Reduction:
+def reduce_arms(
+    features: Floats, gaps: Floats, best: Bools, noise: float, base: Floats, homogeneous: bool
+) -> Reduction:
     """Reduce features (k, d), gaps (k,), best (k,) and base (d, d) to the normal form.
 
-    Features are scaled by their largest entry and gaps by the largest, so that nothing depends on the units. homogeneous: base is zero and best arms are at
-    infinity; otherwise base says all that best arms bring, and they are left out.
+    Features are scaled by their largest entry and gaps by the largest, so that nothing depends on
+    the units. homogeneous: base is zero and best arms are at infinity; otherwise base says all that
+    best arms bring, and they are left out.
     """
     k, d = features.shape
     largest, widest = 0.0, 0.0
@@ -50,7 +56,8 @@ def reduce_arms(features: Floats, gaps: Floats, best: Bools, noise: float, base:
     free_sizes = np.empty(free.shape[1])
     squared_norms(free, free_sizes)
     if not homogeneous:
-        free_sizes[:] = free_sizes.max()  # the columns of base are no vectors of their own: one scale for all
+        # the columns of base are no vectors of their own: one scale for all
+        free_sizes[:] = free_sizes.max()
     nothing = int(np.int64(0))  # a literal would compile grow_basis a second time
     free_rank = grow_basis(free, np.ones(free.shape[1]), free_sizes, basis, nothing, picked)
     first = free_rank if homogeneous else 0
@@ -62,7 +69,8 @@ def reduce_arms(features: Floats, gaps: Floats, best: Bools, noise: float, base:
     for q in range(free_rank):
         take_out(basis[q], rest, lengths)
     squared_norms(rest if homogeneous else arms, lengths)
-    informative = np.flatnonzero(lengths > VANISHING * VANISHING * sizes)  # the others teach nothing and need no proof
+    # the others teach nothing and need no proof
+    informative = np.flatnonzero(lengths > VANISHING * VANISHING * sizes)
     if informative.size < rows.size:
         arms, rest = take_columns(arms, informative), take_columns(rest, informative)
         rows, sizes = rows[informative], sizes[informative]
@@ -74,13 +82,21 @@ def reduce_arms(features: Floats, gaps: Floats, best: Bools, noise: float, base:
     known = np.zeros((rank - first, rank - first))
     if not homogeneous:
         known += np.dot(directions.T, np.dot(base, directions)) * (scale * scale / unit)
-        known[free_rank:] = 0.0  # base has no part there, but for rounding, which must not pass for information
+        # base has no part there, but for rounding, which must not pass for information
+        known[free_rank:] = 0.0
         known[:, free_rank:] = 0.0
     anchors = picked[free_rank:rank].copy()
     if not homogeneous:
         spanned = grow_basis(arms, costs, sizes, basis, nothing, picked)
         anchors = picked[:spanned].copy()
-    return Reduction(_normal_form(coordinates, costs, known, homogeneous), anchors, rows, costs, unit, unit * widest)
+    return Reduction(
+        _normal_form(coordinates, costs, known, homogeneous),
+        anchors,
+        rows,
+        costs,
+        unit,
+        unit * widest,
+    )
 
 
 @compiled

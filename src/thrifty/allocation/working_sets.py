@@ -1,7 +1,9 @@
-"""Solve the normal form on few columns and few constraints, and price all of them until the certificate of the whole program closes.
+"""Solve the normal form on few columns and few constraints, and price all of them until the
+certificate of the whole program closes.
 
-Few columns carry spend at the optimum and few constraints bind, but nobody knows which beforehand. A round solves the program on a working set, looks at every
-row from there, adds the worst offenders of each kind and drops what has become idle.
+Few columns carry spend at the optimum and few constraints bind, but nobody knows which beforehand.
+A round solves the program on a working set, looks at every row from there, adds the worst offenders
+of each kind and drops what has become idle.
 """
 
 from typing import NamedTuple
@@ -15,11 +17,14 @@ from thrifty.compilation import compiled
 from thrifty.dense import add_gram, factor, multiply_transposed, take_columns, whiten
 
 MAX_ROUNDS = 100
-MAX_STALLS = 5  # restarts from the best point so far, closer to the middle, before a solve is given up
+# restarts from the best point so far, closer to the middle, before a solve is given up
+MAX_STALLS = 5
 CHUNK = 256  # rows priced at a time, so that the buffers stay in the processor's cache
-SMALL = 256  # up to this size pricing costs next to nothing, and every solve goes straight to the tolerance
+# up to this size pricing costs next to nothing, and every solve goes straight to the tolerance
+SMALL = 256
 WHOLE = 16  # programs up to this size are solved whole
-FINAL = 0.05  # of the tolerance: the last solve goes further, so that idle columns can be told from the others
+# of the tolerance: the last solve goes further, so that idle columns can be told from the others
+FINAL = 0.05
 LOOSE = 0.1  # no working set deserves a tighter solve before the rest has been priced
 WARMTH = 0.02  # how far a warm start is trusted
 MOST_WARMTH = 1e-4  # and how far the last point of this solve, at best
@@ -46,11 +51,14 @@ class View(NamedTuple):
 
 
 @compiled
-def solve_program(program: Program, anchors: Ints, spend: Floats, prices: Floats, warm: bool, tol: float) -> Solution:
-    """Minimise sum(spend) for k columns and l constraints; spend (k,) and prices (l,) are written in place.
+def solve_program(
+    program: Program, anchors: Ints, spend: Floats, prices: Floats, warm: bool, tol: float
+) -> Solution:
+    """Minimise sum(spend) for k columns and l constraints; spend (k,) and prices (l,) are written
+    in place.
 
-    anchors: columns that span every constraint. Where the program is homogeneous the constraints of the same index must span as well.
-    warm: spend and prices hold an earlier solution.
+    anchors: columns that span every constraint. Where the program is homogeneous the constraints of
+    the same index must span as well. warm: spend and prices hold an earlier solution.
     """
     k, l = spend.size, prices.size
     view = View(np.zeros(l), np.zeros(k), np.zeros(l, np.bool_), np.zeros(k, np.bool_))
@@ -101,7 +109,11 @@ def solve_program(program: Program, anchors: Ints, spend: Floats, prices: Floats
         stalls += added == 0 and inner <= FINAL * tol
         if stalls > MAX_STALLS:
             break
-        inner = FINAL * tol if small else max(FINAL * tol, min(0.1 * gap, inner if added else 0.1 * inner))
+        inner = (
+            FINAL * tol
+            if small
+            else max(FINAL * tol, min(0.1 * gap, inner if added else 0.1 * inner))
+        )
         warmth = min(0.3, max(gap, MOST_WARMTH))
     if program.homogeneous:
         _scale_to_cost(spend, upper)
@@ -125,18 +137,30 @@ def _relative_gap(lower: float, upper: float) -> float:
 
 
 @compiled
-def _tidy(program: Program, few: Program, chosen: Ints, a: Floats, w: Floats, view: View, lower: float, upper: float, tol: float) -> tuple[float, float, float]:
-    """Set to zero what the interior-point method left on idle columns, unless that opens the certificate; returns the bounds and the gap without them.
+def _tidy(
+    program: Program,
+    few: Program,
+    chosen: Ints,
+    a: Floats,
+    w: Floats,
+    view: View,
+    lower: float,
+    upper: float,
+    tol: float,
+) -> tuple[float, float, float]:
+    """Set to zero what the interior-point method left on idle columns, unless that opens the
+    certificate; returns the bounds and the gap without them.
 
-    A column is idle where its share of the spend is below its reduced cost, 1 - der: at the optimum one of the two is zero. The working set loses idle columns
-    in any case.
+    A column is idle where its share of the spend is below its reduced cost, 1 - der: at the optimum
+    one of the two is zero. The working set loses idle columns in any case.
     """
     trimmed = np.empty(a.size)
     cost, steepest, idle = 0.0, 0.0, 0
     for j in range(a.size):
         cost += a[j]
         steepest = max(steepest, view.der[chosen[j]])
-    stretch = 1.0 if program.homogeneous else 1.0 + 0.25 * tol  # pays for the trimming where no scaling is exact
+    # pays for the trimming where no scaling is exact
+    stretch = 1.0 if program.homogeneous else 1.0 + 0.25 * tol
     for j in range(a.size):
         busy = a[j] >= cost * (1.0 - view.der[chosen[j]] / steepest)
         view.chosen[chosen[j]] = busy
@@ -155,7 +179,9 @@ def _tidy(program: Program, few: Program, chosen: Ints, a: Floats, w: Floats, vi
 
 @compiled
 def _base_suffices(program: Program, g: Floats) -> bool:
-    """Whether base information alone meets every constraint, so nearly that what is missing could not be certified."""
+    """Whether base information alone meets every constraint, so nearly that what is missing could
+    not be certified.
+    """
     if program.homogeneous:
         return g.size == 0
     root = program.base.copy()
@@ -166,7 +192,9 @@ def _base_suffices(program: Program, g: Floats) -> bool:
 
 @compiled
 def _resume(program: Program, anchors: Ints, spend: Floats, prices: Floats, view: View) -> bool:
-    """Make the support of an earlier solution the working set; False where it is no help: it spans too little, or is far from feasible."""
+    """Make the support of an earlier solution the working set; False where it is no help: it spans
+    too little, or is far from feasible.
+    """
     floor = 0.0
     for i in range(prices.size):
         floor = max(floor, 1e-6 * prices[i])
@@ -190,10 +218,13 @@ def _resume(program: Program, anchors: Ints, spend: Floats, prices: Floats, view
 
 @compiled
 def _open(program: Program, anchors: Ints, spend: Floats, prices: Floats, view: View) -> None:
-    """The first working set: all of a small program, or what looks best from the middle of a large one."""
+    """The first working set: all of a small program, or what looks best from the middle of a large
+    one.
+    """
     most = 2 * program.base.shape[0]
     whole = max(spend.size, prices.size) <= WHOLE
-    spread_out = program.homogeneous or not factor(program.base.copy(), 0.0)  # where base spans, the middle is where nothing has been bought
+    # where base spans, the middle is where nothing has been bought
+    spread_out = program.homogeneous or not factor(program.base.copy(), 0.0)
     for j in range(spend.size):
         view.chosen[j] = whole
         spend[j] = spread_out
@@ -211,11 +242,14 @@ def _open(program: Program, anchors: Ints, spend: Floats, prices: Floats, view: 
 
 @compiled
 def _change_sets(program: Program, anchors: Ints, gap: float, view: View) -> int:
-    """Admit the rows that keep the certificate open, drop idle ones once the end is near; returns how many were admitted."""
+    """Admit the rows that keep the certificate open, drop idle ones once the end is near; returns
+    how many were admitted.
+    """
     d = program.base.shape[0]
     columns, constraints = np.flatnonzero(view.chosen), np.flatnonzero(view.binding)
     threshold = 1.0 + 0.01 * gap
-    violation = threshold if program.homogeneous else 1.0 + ROUNDING  # what no scaling will mend must go altogether
+    # what no scaling will mend must go altogether
+    violation = threshold if program.homogeneous else 1.0 + ROUNDING
     added = _admit(view.der, view.chosen, max(2 * d, columns.size // 2), threshold)
     added += _admit(view.g, view.binding, max(2 * d, constraints.size // 2), violation)
     if gap < 0.1 and columns.size > 4 * d:
@@ -227,7 +261,9 @@ def _change_sets(program: Program, anchors: Ints, gap: float, view: View) -> int
 
 @compiled
 def _keep_anchors(program: Program, anchors: Ints, view: View) -> None:
-    """Put the anchors into the working set: columns so that every constraint can be met, constraints so that A stays bounded from below."""
+    """Put the anchors into the working set: columns so that every constraint can be met,
+    constraints so that A stays bounded from below.
+    """
     for j in anchors:
         view.chosen[j] = True
     if program.homogeneous:
@@ -237,7 +273,9 @@ def _keep_anchors(program: Program, anchors: Ints, view: View) -> None:
 
 @compiled
 def _admit(scores: Floats, members: Bools, most: int, threshold: float) -> int:
-    """Take rows with the highest scores (k,) above threshold into the working set, so many at most; returns how many."""
+    """Take rows with the highest scores (k,) above threshold into the working set, so many at most;
+    returns how many.
+    """
     low, high = threshold, threshold
     for j in range(scores.size):
         if not members[j]:
@@ -256,7 +294,8 @@ def _admit(scores: Floats, members: Bools, most: int, threshold: float) -> int:
         cut = 0.5 * (low + high)
     added = 0
     for j in range(scores.size):
-        if not members[j] and scores[j] > cut and added < most:  # more only where scores are tied: copies of one row
+        # more only where scores are tied: copies of one row
+        if not members[j] and scores[j] > cut and added < most:
             members[j] = True
             added += 1
     return added
@@ -295,12 +334,18 @@ def _price(program: Program, few: Program, a: Floats, w: Floats, view: View) -> 
         _quadratic_forms(root, spread, True, few.columns, slopes)
         for j in range(a.size):
             earned += a[j] * slopes[j]
-    return lower_bound(few.homogeneous, priced, total, steepest, earned), upper_bound(few.homogeneous, cost, largest)
+    return lower_bound(few.homogeneous, priced, total, steepest, earned), upper_bound(
+        few.homogeneous, cost, largest
+    )
 
 
 @compiled
-def _quadratic_forms(root: Floats, middle: Floats, weighted: bool, vectors: Floats, out: Floats) -> float:
-    """out (k,) = x^T R^-1 middle R^-T x for the columns x of vectors (d, k), middle left out unless weighted; returns the largest."""
+def _quadratic_forms(
+    root: Floats, middle: Floats, weighted: bool, vectors: Floats, out: Floats
+) -> float:
+    """out (k,) = x^T R^-1 middle R^-T x for the columns x of vectors (d, k), middle left out unless
+    weighted; returns the largest.
+    """
     d, n = vectors.shape
     width = min(CHUNK, n)
     chunk = np.zeros((d, width))
@@ -328,7 +373,10 @@ def _quadratic_forms(root: Floats, middle: Floats, weighted: bool, vectors: Floa
 @compiled
 def _restrict(program: Program, chosen: Ints, binding: Ints) -> Program:
     """The program on the chosen columns and the binding constraints."""
-    columns, constraints = take_columns(program.columns, chosen), take_columns(program.constraints, binding)
+    columns, constraints = (
+        take_columns(program.columns, chosen),
+        take_columns(program.constraints, binding),
+    )
     return Program(columns, constraints, program.base, program.homogeneous)
 
 

@@ -1,4 +1,6 @@
-"""The policies, one a file; `base.py` is the contract. `policy("oam:epsilon=0.01")` makes one from its name."""
+"""The policies, one a file; `base.py` is the contract. `policy("oam:epsilon=0.01")` makes one from
+its name.
+"""
 
 import inspect
 import re
@@ -19,9 +21,28 @@ from thrifty.policies.solid import SOLID
 from thrifty.policies.thrifty import Thrifty
 from thrifty.specs import split_parameters
 
-__all__ = ["DEL", "IDS", "OAM", "OSSB", "POLICIES", "SOLID", "EGreedy", "EndOA", "Greedy", "LinTS", "LinUCB", "Policy", "Thrifty", "describe", "policy"]
+__all__ = [
+    "DEL",
+    "IDS",
+    "OAM",
+    "OSSB",
+    "POLICIES",
+    "SOLID",
+    "EGreedy",
+    "EndOA",
+    "Greedy",
+    "LinTS",
+    "LinUCB",
+    "Policy",
+    "Thrifty",
+    "describe",
+    "policy",
+]
 
-POLICIES: dict[str, type[Policy]] = {kind.name: kind for kind in (Thrifty, OAM, LinUCB, LinTS, IDS, SOLID, OSSB, Greedy, EGreedy, EndOA, DEL)}
+POLICIES: dict[str, type[Policy]] = {
+    kind.name: kind
+    for kind in (Thrifty, OAM, LinUCB, LinTS, IDS, SOLID, OSSB, Greedy, EGreedy, EndOA, DEL)
+}
 
 
 def policy(spec: str) -> Policy:
@@ -32,7 +53,9 @@ def policy(spec: str) -> Policy:
     if name not in POLICIES:
         raise UnknownName("policy", name, POLICIES)
     kind = POLICIES[name]
-    values: dict[str, Any] = split_parameters(given, kind.parameters(), owner=name, where=f"{name}: ")
+    values: dict[str, Any] = split_parameters(
+        given, kind.parameters(), owner=name, where=f"{name}: "
+    )
     return kind(**{key: _value(value) for key, value in values.items()})
 
 
@@ -41,8 +64,19 @@ def describe() -> list[dict[str, Any]]:
     entries = []
     for name, kind in POLICIES.items():
         text = inspect.getdoc(kind) or ""
-        meanings = {key: " ".join(words.split()) for key, words in re.findall(r"^(\w+) : (.*(?:\n    .*)*)", text, flags=re.MULTILINE)}
-        entries.append({"name": name, "definition": text.partition("\n")[0], "parameters": kind.parameters(), "meanings": meanings, "labels": kind.labels})
+        meanings = {
+            key: " ".join(words.split())
+            for key, words in re.findall(r"^(\w+) : (.*(?:\n    .*)*)", text, flags=re.MULTILINE)
+        }
+        entries.append(
+            {
+                "name": name,
+                "definition": text.partition("\n")[0],
+                "parameters": kind.parameters(),
+                "meanings": meanings,
+                "labels": kind.labels,
+            }
+        )
     return entries
 
 

@@ -1,13 +1,16 @@
 """The contract of a policy.
 
-A policy is a frozen dataclass of parameters. `start` turns it, for given action sets, into a state: a named tuple of arrays that change in place, whose first
-field is a `Ledger`. Compiled functions on that state do the work, registered with `@implements`:
+A policy is a frozen dataclass of parameters. `start` turns it, for given action sets, into a state:
+a named tuple of arrays that change in place, whose first field is a `Ledger`. Compiled functions on
+that state do the work, registered with `@implements`:
 
-    choose(state, context, arms) -> Choice      which of the rows in arms to play, and why (an index into the policy's labels)
-    learn(state, row, label, reward) -> None    what its reward teaches
-    value(state, row) -> float                  the estimated mean of a row; needed only where the state has no `regression`
+    choose(state, context, arms) -> Choice      which of the rows in arms to play, and why (an index
+    into the policy's labels) learn(state, row, label, reward) -> None    what its reward teaches
+    value(state, row) -> float                  the estimated mean of a row; needed only where the
+    state has no `regression`
 
-The simulator and the learner call them through the stubs below; Numba picks the implementation by the type of the state.
+The simulator and the learner call them through the stubs below; Numba picks the implementation by
+the type of the state.
 """
 
 import inspect
@@ -44,7 +47,8 @@ class Ledger(NamedTuple):
 
     offsets: Ints  # (M + 1,) context m owns rows offsets[m] to offsets[m + 1]
     vector_ids: Ints  # (k,) equal for equal vectors
-    played: Ints  # (v,) how often each vector was chosen, whether its reward has arrived or not: N in the paper
+    # (v,) how often each vector was chosen, whether its reward has arrived or not: N in the paper
+    played: Ints
     chosen: Ints  # (k,) how often each row was
     visits: Ints  # (M,) how often each context came
     clock: Ints  # (4,) rounds, exploration rounds, solves, solves that missed their tolerance
@@ -68,19 +72,30 @@ def learn(state: Any, row: int, label: int, reward: float) -> None:
 
 def value(state: Any, row: int) -> float:
     """The estimated mean reward of a row; states with a regression need not implement it."""
-    implementation: Callable[..., float] = _IMPLEMENTATIONS.get(("value", type(state)), _regression_value)
+    implementation: Callable[..., float] = _IMPLEMENTATIONS.get(
+        ("value", type(state)), _regression_value
+    )
     return implementation(state, row)
 
 
-def implements(stub: Callable[..., Any], state_type: type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Register a function as the compiled choose or learn for states of a type; it must name its arguments as the stub does."""
+def implements(
+    stub: Callable[..., Any], state_type: type
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register a function as the compiled choose or learn for states of a type; it must name its
+    arguments as the stub does.
+    """
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
         _IMPLEMENTATIONS[stub.__name__, state_type] = function
-        bare = FunctionType(function.__code__, function.__globals__, function.__name__)  # Numba wants equal signatures: leave annotations out
+        # Numba wants equal signatures: leave annotations out
+        bare = FunctionType(function.__code__, function.__globals__, function.__name__)
 
         def pick(state: Any, *_others: Any) -> Any:
-            return bare if isinstance(state, types.NamedTuple) and state.instance_class is state_type else None
+            return (
+                bare
+                if isinstance(state, types.NamedTuple) and state.instance_class is state_type
+                else None
+            )
 
         pick.__signature__ = inspect.signature(bare)  # type: ignore[attr-defined]  # mypy knows no such attribute, inspect does
         overload(stub, jit_options=KERNEL)(pick)
@@ -100,11 +115,17 @@ def _regression_value(state, row):  # type: ignore[no-untyped-def]  # Numba comp
 @overload(value, jit_options=KERNEL)
 def _value_by_regression(state, row):  # type: ignore[no-untyped-def]  # see above
     own = ("value", getattr(state, "instance_class", None)) in _IMPLEMENTATIONS
-    return _regression_value if isinstance(state, types.NamedTuple) and not own and "regression" in state.fields else None
+    return (
+        _regression_value
+        if isinstance(state, types.NamedTuple) and not own and "regression" in state.fields
+        else None
+    )
 
 
 def start_ledger(sets: ActionSets, *, normals: int = 0, uniforms: int = 0) -> Ledger:
-    """A ledger before the first round; normals and uniforms: how many draws a policy wants in each round."""
+    """A ledger before the first round; normals and uniforms: how many draws a policy wants in each
+    round.
+    """
     return Ledger(
         offsets=sets.offsets.copy(),
         vector_ids=sets.vector_ids.copy(),
@@ -130,7 +151,11 @@ class Moves:
 def carry_ledger(old: Ledger, new: Ledger, moves: Moves) -> None:
     """Bring counts over to new action sets."""
     new.clock[:] = old.clock
-    for before, after, where in ((old.played, new.played, moves.vectors), (old.chosen, new.chosen, moves.rows), (old.visits, new.visits, moves.contexts)):
+    for before, after, where in (
+        (old.played, new.played, moves.vectors),
+        (old.chosen, new.chosen, moves.rows),
+        (old.visits, new.visits, moves.contexts),
+    ):
         np.add.at(after, where[where >= 0], before[where >= 0])
 
 
@@ -162,13 +187,19 @@ class Policy:
         return Learner(self, sets, seed=seed, noise=noise)
 
     def estimates(self, state: Any, rows: Floats) -> tuple[Floats, Floats]:
-        """(k,) the estimated mean of each of rows (k, d), and (k,) its standard error in units of the noise."""
+        """(k,) the estimated mean of each of rows (k, d), and (k,) its standard error in units of
+        the noise.
+        """
         inverse = state.regression.inverse
         norms = np.einsum("ki,ij,kj->k", rows, inverse, rows)
-        return rows @ state.regression.theta, np.where(state.regression.outside, np.inf, np.sqrt(norms.clip(0)))
+        return rows @ state.regression.theta, np.where(
+            state.regression.outside, np.inf, np.sqrt(norms.clip(0))
+        )
 
     def targets(self, state: Any) -> Floats | None:
-        """(k,) how often each row should have been played by now; None for policies that follow no plan."""
+        """(k,) how often each row should have been played by now; None for policies that follow no
+        plan.
+        """
         return None
 
     def carry(self, old: Any, new: Any, moves: Moves) -> None:
@@ -189,9 +220,17 @@ class Policy:
 
     @property
     def spec(self) -> str:
-        """How to ask for this policy on the command line; parameters that have their default are left out."""
-        given = [(key, getattr(self, key)) for key, default in self.parameters().items() if getattr(self, key) != default]
-        return self.name + (":" + ",".join(f"{key}={_text(value)}" for key, value in given) if given else "")
+        """How to ask for this policy on the command line; parameters that have their default are
+        left out.
+        """
+        given = [
+            (key, getattr(self, key))
+            for key, default in self.parameters().items()
+            if getattr(self, key) != default
+        ]
+        return self.name + (
+            ":" + ",".join(f"{key}={_text(value)}" for key, value in given) if given else ""
+        )
 
     def __str__(self) -> str:
         return self.spec
@@ -227,11 +266,17 @@ class Policy:
             raise InvalidInput(f"{self.name}: horizon", "at least one round", value)
 
     def _rounds(self, horizon: float | None) -> float:
-        """The horizon to plan for: the policy's own, or that of the run; at least 2, where log n is positive."""
+        """The horizon to plan for: the policy's own, or that of the run; at least 2, where log n is
+        positive.
+        """
         own: float | None = getattr(self, "horizon", None)
         planned = horizon if own is None else own
         if planned is None:
-            raise InvalidInput(f"{self.name}: horizon", "a number of rounds, as this policy plans for one,", NOTHING)
+            raise InvalidInput(
+                f"{self.name}: horizon",
+                "a number of rounds, as this policy plans for one,",
+                NOTHING,
+            )
         return max(2.0, planned)
 
 

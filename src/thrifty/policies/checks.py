@@ -1,6 +1,7 @@
 """What every policy must pass: `check_policy(my_policy)`, or one test for each entry of CHECKS.
 
-For compiled policies and for plain ones (those checks that apply to them). A failure is an AssertionError that says what was expected.
+For compiled policies and for plain ones (those checks that apply to them). A failure is an
+AssertionError that says what was expected.
 """
 
 import tempfile
@@ -29,7 +30,9 @@ def check_policy(policy: AnyPolicy) -> None:
 
 
 class LearnerPlayer:
-    """A compiled policy played one decision at a time, as a plain policy: it must do what the simulator does."""
+    """A compiled policy played one decision at a time, as a plain policy: it must do what the
+    simulator does.
+    """
 
     def __init__(self, policy: Policy, seed: int) -> None:
         self.policy, self.seed = policy, seed
@@ -38,7 +41,9 @@ class LearnerPlayer:
     def __deepcopy__(self, memo: object) -> "LearnerPlayer":
         return self  # not a copy: its decisions are looked at afterwards
 
-    def start(self, sets: ActionSets, *, noise: float, horizon: int, rng: np.random.Generator) -> None:
+    def start(
+        self, sets: ActionSets, *, noise: float, horizon: int, rng: np.random.Generator
+    ) -> None:
         """Make the learner; it has its own stream, that of the simulator for this seed."""
         self.learner = with_horizon(self.policy, horizon).learner(sets, self.seed, noise=noise)
 
@@ -55,11 +60,17 @@ class LearnerPlayer:
 def with_horizon(policy: Policy, horizon: float) -> Policy:
     """The policy with a horizon of its own, if it plans for one and has none."""
     changes: Any = {"horizon": horizon}
-    return replace(policy, **changes) if "horizon" in policy.parameters() and getattr(policy, "horizon", None) is None else policy
+    return (
+        replace(policy, **changes)
+        if "horizon" in policy.parameters() and getattr(policy, "horizon", None) is None
+        else policy
+    )
 
 
 def awkward_instances(policy: AnyPolicy) -> Iterator[Instance]:
-    """Ragged sets that do not span, one arm, duplicate and zero vectors, tiny and large features; for one context only where a policy takes no more."""
+    """Ragged sets that do not span, one arm, duplicate and zero vectors, tiny and large features;
+    for one context only where a policy takes no more.
+    """
     rng = np.random.default_rng(SEED)
     ragged = [rng.normal(size=(size, 3)) for size in (4, 1, 2)]
     ragged[2][1] = ragged[0][0]  # a vector in two contexts
@@ -85,15 +96,25 @@ def check_scores(policy: AnyPolicy) -> None:
     """Every round is counted under one label, and regret neither falls nor loses its split."""
     for instance in awkward_instances(policy):
         played = _simulate(instance, policy)
-        _require((played.rounds.sum(axis=1) == played.times).all(), instance, "each round counted once")
-        _require(np.isfinite(played.regret).all() and (played.regret >= 0).all(), instance, "finite regret of at least 0")
+        _require(
+            (played.rounds.sum(axis=1) == played.times).all(), instance, "each round counted once"
+        )
+        _require(
+            np.isfinite(played.regret).all() and (played.regret >= 0).all(),
+            instance,
+            "finite regret of at least 0",
+        )
         _require((np.diff(played.regret, axis=0) >= 0).all(), instance, "regret that never falls")
 
 
 def check_determinism(policy: AnyPolicy) -> None:
     """The same seed and replicate give the same bits; another replicate has other luck."""
     for instance in awkward_instances(policy):
-        _require(_same(_simulate(instance, policy), _simulate(instance, policy)), instance, "the same bits again")
+        _require(
+            _same(_simulate(instance, policy), _simulate(instance, policy)),
+            instance,
+            "the same bits again",
+        )
 
 
 def check_company(policy: AnyPolicy) -> None:
@@ -106,7 +127,9 @@ def check_company(policy: AnyPolicy) -> None:
 
 
 def check_learner(policy: AnyPolicy) -> None:
-    """One decision at a time, through the plain road of the simulator, a policy does what it does in the compiled loop."""
+    """One decision at a time, through the plain road of the simulator, a policy does what it does
+    in the compiled loop.
+    """
     if isinstance(policy, Policy):
         for instance in awkward_instances(policy):
             compiled, player = _simulate(instance, policy), LearnerPlayer(policy, SEED)
@@ -116,8 +139,12 @@ def check_learner(policy: AnyPolicy) -> None:
                 label = policy.labels.index(decision.label)
                 rounds[label] += 1
                 regret[label] += instance.gaps[_row(instance, decision)]
-                same = np.array_equal(rounds, compiled.rounds[t]) and np.array_equal(regret, compiled.regret[t])
-                _require(same, instance, f"the learner to decide as the simulator does in round {t + 1}")
+                same = np.array_equal(rounds, compiled.rounds[t]) and np.array_equal(
+                    regret, compiled.regret[t]
+                )
+                _require(
+                    same, instance, f"the learner to decide as the simulator does in round {t + 1}"
+                )
 
 
 def check_availability(policy: AnyPolicy) -> None:
@@ -132,7 +159,11 @@ def check_availability(policy: AnyPolicy) -> None:
                 offered = rng.choice(arms, size=rng.integers(1, arms + 1), replace=False).tolist()
                 decision = learner.choose(m, offered)
                 _require(decision.arm in offered, instance, "an arm on offer")
-                _require(decision.label in policy.labels and decision.gap >= 0, instance, "a label of its own and a gap of at least 0")
+                _require(
+                    decision.label in policy.labels and decision.gap >= 0,
+                    instance,
+                    "a label of its own and a gap of at least 0",
+                )
                 learner.learn(decision, _reward(instance, decision, rng))
 
 
@@ -150,7 +181,11 @@ def check_late_rewards(policy: AnyPolicy) -> None:
                         learner.cancel(late)
                     else:
                         learner.learn(late, _reward(instance, late, rng))
-            _require(len(learner.pending) == len(waiting), instance, "as many rewards waited for as are missing")
+            _require(
+                len(learner.pending) == len(waiting),
+                instance,
+                "as many rewards waited for as are missing",
+            )
 
 
 def check_saving(policy: AnyPolicy) -> None:
@@ -162,17 +197,27 @@ def check_saving(policy: AnyPolicy) -> None:
             late = learner.choose(0)
             with tempfile.TemporaryDirectory() as folder:
                 learner.save(Path(folder) / "state.json")
-                again = Learner.load(Path(folder) / "state.json", instance.sets, policy=learner.policy)
+                again = Learner.load(
+                    Path(folder) / "state.json", instance.sets, policy=learner.policy
+                )
             for one in (learner, again):
                 one.learn(late, 0.5)
-            same = [_drive(one, instance, np.random.default_rng(SEED + 1)) for one in (learner, again)]
-            _require(same[0] == same[1], instance, "a loaded learner to go on as if nothing had happened")
+            same = [
+                _drive(one, instance, np.random.default_rng(SEED + 1)) for one in (learner, again)
+            ]
+            _require(
+                same[0] == same[1], instance, "a loaded learner to go on as if nothing had happened"
+            )
 
 
 def check_changing_arms(policy: AnyPolicy) -> None:
-    """Arms and contexts come and go; what was learned stays, and late rewards of arms that are gone are taken."""
+    """Arms and contexts come and go; what was learned stays, and late rewards of arms that are gone
+    are taken.
+    """
     if isinstance(policy, Policy):
-        sets = ActionSets([[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.9, 0.5, 0.0]]], context_names=["first"])
+        sets = ActionSets(
+            [[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.9, 0.5, 0.0]]], context_names=["first"]
+        )
         instance = Instance(sets, theta=[1.0, 0.5, 0.2])
         learner, rng = _learner(policy, instance), np.random.default_rng(SEED)
         _drive(learner, instance, rng)
@@ -203,7 +248,14 @@ CHECKS: tuple[Callable[[AnyPolicy], None], ...] = (
 
 
 def _simulate(instance: Instance, policy: AnyPolicy, replicate: int = 0) -> Replicate:
-    return simulate(instance, policy, horizon=ROUNDS, seed=SEED, replicate=replicate, times=np.arange(1, ROUNDS + 1))
+    return simulate(
+        instance,
+        policy,
+        horizon=ROUNDS,
+        seed=SEED,
+        replicate=replicate,
+        times=np.arange(1, ROUNDS + 1),
+    )
 
 
 def _learner(policy: Policy, instance: Instance) -> Learner:

@@ -1,7 +1,9 @@
-"""DEL: directed exploration learning (Ok, Proutiere and Tranos 2018), specialised from structured decision processes to contextual bandits.
+"""DEL: directed exploration learning (Ok, Proutiere and Tranos 2018), specialised from structured
+decision processes to contextual bandits.
 
-Written from memory of that paper: the order of its four steps and their thresholds; gaps are least-squares estimates here. N counts pulls of an arm in its own
-context, and 1 + N stands under logarithms, so that they are defined from the first round.
+Written from memory of that paper: the order of its four steps and their thresholds; gaps are
+least-squares estimates here. N counts pulls of an arm in its own context, and 1 + N stands under
+logarithms, so that they are defined from the first round.
 """
 
 import math
@@ -11,7 +13,16 @@ from typing import ClassVar, NamedTuple
 from thrifty.actions import ActionSets
 from thrifty.arrays import Floats, Ints
 from thrifty.compilation import kernel
-from thrifty.policies.base import ROUNDS, Choice, Ledger, Policy, choose, implements, learn, start_ledger
+from thrifty.policies.base import (
+    ROUNDS,
+    Choice,
+    Ledger,
+    Policy,
+    choose,
+    implements,
+    learn,
+    start_ledger,
+)
 from thrifty.policies.moves import greedy_arm, spanning_arm
 from thrifty.policies.plan import Plan, estimate_gaps, solve_plan, start_plan
 from thrifty.regression import LOGDET, STRANGERS, Regression, observe, start_regression
@@ -21,7 +32,8 @@ INIT, MONOTONE, FORCED, EXPLOIT, MATCHED, WASTED = range(6)
 
 @dataclass(frozen=True, kw_only=True)
 class DEL(Policy):
-    """Keep the best arm well played, estimate all arms now and then, exploit if the pulls satisfy the program, else fill its targets.
+    """Keep the best arm well played, estimate all arms now and then, exploit if the pulls satisfy
+    the program, else fill its targets.
 
     Parameters
     ----------
@@ -33,7 +45,14 @@ class DEL(Policy):
     zeta: float = 0.1
 
     name: ClassVar[str] = "del"
-    labels: ClassVar[tuple[str, ...]] = ("init", "monotone", "forced", "exploit", "matched", "wasted")
+    labels: ClassVar[tuple[str, ...]] = (
+        "init",
+        "monotone",
+        "forced",
+        "exploit",
+        "matched",
+        "wasted",
+    )
 
     def __post_init__(self) -> None:
         self._at_least(0, "gamma", "zeta")
@@ -49,7 +68,11 @@ class DEL(Policy):
         )
 
     def targets(self, state: "State") -> Floats:
-        return state.plan.pulls * (1.0 + self.gamma) * (1.0 + math.log(state.ledger.clock[ROUNDS] + 1.0))
+        return (
+            state.plan.pulls
+            * (1.0 + self.gamma)
+            * (1.0 + math.log(state.ledger.clock[ROUNDS] + 1.0))
+        )
 
 
 class State(NamedTuple):
@@ -82,7 +105,8 @@ def _choose(state: State, context: int, arms: Ints) -> Choice:
     _estimate(state)
     if _satisfied(state, wanted):
         return Choice(greedy_arm(regression, arms), EXPLOIT)
-    if not regression.numbers[LOGDET] < plan.solved_at[0] + state.growth:  # true before the first solve, when solved_at is NaN
+    # true before the first solve, when solved_at is NaN
+    if not regression.numbers[LOGDET] < plan.solved_at[0] + state.growth:
         solve_plan(plan, ledger, regression.rows, state.noise)
         plan.solved_at[0] = regression.numbers[LOGDET]
     return _match(state, arms, wanted)
@@ -118,10 +142,14 @@ def _estimate(state: State) -> None:
 
 @kernel
 def _satisfied(state: State, wanted: float) -> bool:
-    """Whether pulls / wanted satisfy the program: wanted ||x||^2 <= gap^2 / (2 noise^2) in the norm of G^-1, for every suboptimal row."""
+    """Whether pulls / wanted satisfy the program: wanted ||x||^2 <= gap^2 / (2 noise^2) in the norm
+    of G^-1, for every suboptimal row.
+    """
     plan, norms = state.plan, state.regression.norms
     for row in range(norms.size):
-        if not plan.best[row] and wanted * norms[row] > plan.gaps[row] ** 2 / (2.0 * state.noise**2):
+        if not plan.best[row] and wanted * norms[row] > plan.gaps[row] ** 2 / (
+            2.0 * state.noise**2
+        ):
             return False
     return True
 
@@ -133,7 +161,11 @@ def _match(state: State, arms: Ints, wanted: float) -> Choice:
     lagging = -1
     for n in range(arms.size):
         row = arms[n]
-        if plan.pulls[row] < math.inf and chosen[row] < plan.pulls[row] * wanted and (lagging < 0 or chosen[row] < chosen[lagging]):
+        if (
+            plan.pulls[row] < math.inf
+            and chosen[row] < plan.pulls[row] * wanted
+            and (lagging < 0 or chosen[row] < chosen[lagging])
+        ):
             lagging = row
     if lagging < 0:
         return Choice(greedy_arm(state.regression, arms), WASTED)

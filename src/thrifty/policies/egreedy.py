@@ -1,11 +1,22 @@
-"""Epsilon-greedy: the arm that looks best, or now and then any arm (Langford and Zhang 2007 for contexts)."""
+"""Epsilon-greedy: the arm that looks best, or now and then any arm (Langford and Zhang 2007 for
+contexts).
+"""
 
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from thrifty.actions import ActionSets
 from thrifty.arrays import Ints
-from thrifty.policies.base import ROUNDS, Choice, Ledger, Policy, choose, implements, learn, start_ledger
+from thrifty.policies.base import (
+    ROUNDS,
+    Choice,
+    Ledger,
+    Policy,
+    choose,
+    implements,
+    learn,
+    start_ledger,
+)
 from thrifty.policies.moves import greedy_arm
 from thrifty.regression import Regression, look, observe, start_regression
 
@@ -36,7 +47,9 @@ class EGreedy(Policy):
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
         regression = start_regression(sets.rows, ridge=self.ridge, largest_set=sets.largest)
-        return State(start_ledger(sets, uniforms=2), regression, float(self.epsilon), float(self.decay))
+        return State(
+            start_ledger(sets, uniforms=2), regression, float(self.epsilon), float(self.decay)
+        )
 
 
 class State(NamedTuple):

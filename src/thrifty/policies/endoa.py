@@ -1,4 +1,6 @@
-"""EndOA: the algorithm of "The end of optimism?" (Lattimore and Szepesvari 2017): explore by plan, and start over if the plan was wrong."""
+"""EndOA: the algorithm of "The end of optimism?" (Lattimore and Szepesvari 2017): explore by plan,
+and start over if the plan was wrong.
+"""
 
 import math
 from dataclasses import dataclass
@@ -10,7 +12,16 @@ from thrifty.actions import ActionSets
 from thrifty.arrays import Bools, Floats, Ints
 from thrifty.compilation import kernel
 from thrifty.errors import InvalidInput
-from thrifty.policies.base import Choice, Ledger, Moves, Policy, choose, implements, learn, start_ledger
+from thrifty.policies.base import (
+    Choice,
+    Ledger,
+    Moves,
+    Policy,
+    choose,
+    implements,
+    learn,
+    start_ledger,
+)
 from thrifty.policies.moves import greedy_arm
 from thrifty.policies.plan import Plan, estimate_gaps, solve_plan, start_plan
 from thrifty.policies.spanner import spanner_rows
@@ -23,7 +34,8 @@ WARMING, PLANNED, RECOVERING = range(3)  # values of State.phase
 
 @dataclass(frozen=True, kw_only=True)
 class EndOA(Policy):
-    """Warm up on a barycentric spanner, plan once, fill the targets while estimates stay where they were; otherwise forget all and run UCB.
+    """Warm up on a barycentric spanner, plan once, fill the targets while estimates stay where they
+    were; otherwise forget all and run UCB.
 
     For one context only.
 
@@ -46,7 +58,11 @@ class EndOA(Policy):
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
         if sets.contexts > 1:
-            raise InvalidInput("endoa: instance", "a single context, all that this policy is made for,", sets.contexts)
+            raise InvalidInput(
+                "endoa: instance",
+                "a single context, all that this policy is made for,",
+                sets.contexts,
+            )
         log_n, k, d = math.log(self._rounds(horizon)), len(sets.rows), sets.dimension
         return State(
             start_ledger(sets),
@@ -69,7 +85,9 @@ class EndOA(Policy):
         return state.plan.pulls * state.f_n / 2.0
 
     def carry(self, old: "State", new: "State", moves: Moves) -> None:
-        """A plan for other arms is no plan: warm up and plan again, with all that was seen; recovery goes on."""
+        """A plan for other arms is no plan: warm up and plan again, with all that was seen;
+        recovery goes on.
+        """
         super().carry(old, new, moves)
         kept = moves.rows >= 0
         new.pulls[moves.rows[kept]] = old.pulls[kept]
@@ -126,7 +144,9 @@ def _learn(state: State, row: int, label: int, reward: float) -> None:
 
 @kernel
 def _waiting_arm(state: State, arms: Ints) -> int:
-    """The least played arm of the spanner while it has fewer rewards than warming up asks for; -1 when all have enough."""
+    """The least played arm of the spanner while it has fewer rewards than warming up asks for; -1
+    when all have enough.
+    """
     ledger, regression = state.ledger, state.regression
     waiting, fewest = False, -1
     for row in range(regression.pulls.size):
@@ -142,7 +162,9 @@ def _waiting_arm(state: State, arms: Ints) -> int:
 
 @kernel
 def _make_plan(state: State) -> None:
-    """e = max ||x|| sqrt(f(n, 1 / log n)) in the norm of G^-1, and the allocation at the estimated gaps."""
+    """e = max ||x|| sqrt(f(n, 1 / log n)) in the norm of G^-1, and the allocation at the estimated
+    gaps.
+    """
     regression, widest = state.regression, 0.0
     for row in range(regression.norms.size):
         widest = max(widest, regression.norms[row])
@@ -164,13 +186,17 @@ def _surprised(state: State) -> bool:
 
 @kernel
 def _upper_confidence_arm(state: State, arms: Ints) -> int:
-    """UCB on the rewards since recovery began: mean + noise sqrt(2 log n / pulls), each arm once before."""
+    """UCB on the rewards since recovery began: mean + noise sqrt(2 log n / pulls), each arm once
+    before.
+    """
     best, most = arms[0], -math.inf
     for n in range(arms.size):
         row = arms[n]
         if state.pulls[row] == 0.0:
             return row
-        hope = state.sums[row] / state.pulls[row] + state.noise * math.sqrt(2.0 * state.log_n / state.pulls[row])
+        hope = state.sums[row] / state.pulls[row] + state.noise * math.sqrt(
+            2.0 * state.log_n / state.pulls[row]
+        )
         if hope > most:
             best, most = row, hope
     return best

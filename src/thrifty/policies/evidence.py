@@ -1,4 +1,6 @@
-"""Evidence against alternatives: how far the data are from a parameter for which another arm than the greedy one is best."""
+"""Evidence against alternatives: how far the data are from a parameter for which another arm than
+the greedy one is best.
+"""
 
 import math
 from typing import NamedTuple
@@ -16,7 +18,9 @@ NEGLIGIBLE = 1e-20  # a weight below this share of the largest changes no sum of
 
 
 class Evidence(NamedTuple):
-    """What the exploration data say against each row z of a context with the greedy row x^; made anew when they have changed."""
+    """What the exploration data say against each row z of a context with the greedy row x^; made
+    anew when they have changed.
+    """
 
     leans: Floats  # (d, k) V^-1 (x^ - z)
     slopes: Floats  # (k,) <x^ - z, theta> / ||x^ - z||^2, so that theta - nu_z is slope times lean
@@ -25,13 +29,24 @@ class Evidence(NamedTuple):
     moments: Floats  # (d, d) sum of q_z (nu_z - theta)(nu_z - theta)^T
     lean: Floats  # (d,) work space
     spreads: Floats  # (k,) ||x^ - z||^2
-    numbers: Floats  # (3,) the least r_z, NaN where evidence is out of date; the largest of them in exploration rounds; the sum of q
+    # (3,) the least r_z, NaN where evidence is out of date; the largest of them in exploration
+    # rounds; the sum of q
+    numbers: Floats
 
 
 def start_evidence(sets: ActionSets) -> Evidence:
     """Out of date before the first round."""
     k, d = sets.rows.shape
-    return Evidence(np.zeros((d, k)), np.zeros(k), np.full(k, np.inf), np.zeros(k), np.zeros((d, d)), np.zeros(d), np.zeros(k), np.array([np.nan, 0.0, 0.0]))
+    return Evidence(
+        np.zeros((d, k)),
+        np.zeros(k),
+        np.full(k, np.inf),
+        np.zeros(k),
+        np.zeros((d, d)),
+        np.zeros(d),
+        np.zeros(k),
+        np.array([np.nan, 0.0, 0.0]),
+    )
 
 
 @kernel
@@ -60,7 +75,11 @@ def _lean(evidence: Evidence, regression: Regression, first: int, stop: int, bes
     columns, inverse, spreads = regression.columns, regression.inverse, evidence.spreads[first:stop]
     fill(spreads, 0.0)
     for i in range(columns.shape[0]):
-        leans, values, start = evidence.leans[i, first:stop], columns[i, first:stop], columns[i, best]
+        leans, values, start = (
+            evidence.leans[i, first:stop],
+            columns[i, first:stop],
+            columns[i, best],
+        )
         fill(leans, 0.0)
         for j in range(columns.shape[0]):
             add(leans, -inverse[i, j], columns[j, first:stop], columns[j, best])
@@ -72,7 +91,13 @@ def _lean(evidence: Evidence, regression: Regression, first: int, stop: int, bes
 def weigh_alternatives(evidence: Evidence) -> None:
     """The weights q_z, and the second moments of nu_z - theta under them."""
     numbers, lean = evidence.numbers, evidence.lean
-    ratios, slopes, leans, weights, moments = evidence.ratios, evidence.slopes, evidence.leans, evidence.weights, evidence.moments
+    ratios, slopes, leans, weights, moments = (
+        evidence.ratios,
+        evidence.slopes,
+        evidence.leans,
+        evidence.weights,
+        evidence.moments,
+    )
     numbers[MOST] = max(numbers[MOST], numbers[LEAST])
     eta, total = math.sqrt(max(1.0, numbers[MOST])), 0.0
     for i in range(lean.size):
@@ -98,6 +123,8 @@ def fill(out: Floats, value: float) -> None:
 
 @kernel
 def add(out: Floats, share: float, values: Floats, start: float) -> None:
-    """out (n,) += share (values - start): loops like this one, on slices from 0 on, are those that processors take several steps of at a time."""
+    """out (n,) += share (values - start): loops like this one, on slices from 0 on, are those that
+    processors take several steps of at a time.
+    """
     for n in range(out.size):
         out[n] += share * (values[n] - start)

@@ -28,7 +28,10 @@ class Greedy(Policy):
         self._above(0, "ridge")
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
-        return State(start_ledger(sets), start_regression(sets.rows, ridge=self.ridge, largest_set=sets.largest))
+        return State(
+            start_ledger(sets),
+            start_regression(sets.rows, ridge=self.ridge, largest_set=sets.largest),
+        )
 
 
 class State(NamedTuple):

@@ -1,26 +1,33 @@
-"""Information-directed sampling, asymptotically optimal (Kirschner, Lattimore, Vernade and Szepesvari 2021).
+"""Information-directed sampling, asymptotically optimal (Kirschner, Lattimore, Vernade and
+Szepesvari 2021).
 
-Explore by the least ratio of squared regret to information; once every alternative is ruled out, exploit, and forget what exploiting shows. With V = I + sum of
-x x^T over exploration rounds, s of them, norms in V^-1 and x^ the greedy arm:
+Explore by the least ratio of squared regret to information; once every alternative is ruled out,
+exploit, and forget what exploiting shows. With V = I + sum of x x^T over exploration rounds, s of
+them, norms in V^-1 and x^ the greedy arm:
 
-    beta(m) = (noise sqrt(log det V + 2 log(m log m)) + 1)^2
-    r_z = <x^ - z, theta>^2 / ||x^ - z||^2                                          evidence against z; exploit iff the least is at least beta(t)
-    gap(x) = max over y of <y - x, theta> + sqrt(beta(s)) ||y - x||                 the regret of x, at most
-    I(x) = 1/2 sum_z q_z (|<nu_z - theta, x>| + o(x))^2,  q_z ~ exp(-r_z / eta)     nu_z: the nearest parameter for which z is no worse than x^
-    play j with the chance p, else x^, where (j, p) has the least ((1 - p) gap(x^) + p gap(j))^2 / ((1 - p) I(x^) + p I(j))
+    beta(m) = (noise sqrt(log det V + 2 log(m log m)) + 1)^2 r_z = <x^ - z, theta>^2 / ||x^ - z||^2
+    evidence against z; exploit iff the least is at least beta(t) gap(x) = max over y of <y - x,
+    theta> + sqrt(beta(s)) ||y - x||                 the regret of x, at most I(x) = 1/2 sum_z q_z
+    (|<nu_z - theta, x>| + o(x))^2,  q_z ~ exp(-r_z / eta)     nu_z: the nearest parameter for which
+    z is no worse than x^ play j with the chance p, else x^, where (j, p) has the least ((1 - p)
+    gap(x^) + p gap(j))^2 / ((1 - p) I(x^) + p I(j))
 
-Written from a summary of the paper, and from its authors' public code where that was silent; how it was read:
+Written from a summary of the paper, and from its authors' public code where that was silent; how it
+was read:
 
-- eta is the root of the largest min_z r_z of exploration rounds so far, at least 1, and m is at least 2, both as in that code; q need not sum to one: it scales
-  all ratios alike;
-- p is the least ratio's, also where gap(j) <= gap(x^), which the closed form of p has no answer for; an arm without more information than x^ gets p = 0;
-- contexts, for which nothing is proved: alternatives are those of all contexts, each against the greedy arm of its own; gaps and information are those of the
-  arms on offer. A vector equal to the greedy one is no alternative;
+- eta is the root of the largest min_z r_z of exploration rounds so far, at least 1, and m is at
+  least 2, both as in that code; q need not sum to one: it scales all ratios alike;
+- p is the least ratio's, also where gap(j) <= gap(x^), which the closed form of p has no answer
+  for; an arm without more information than x^ gets p = 0;
+- contexts, for which nothing is proved: alternatives are those of all contexts, each against the
+  greedy arm of its own; gaps and information are those of the arms on offer. A vector equal to the
+  greedy one is no alternative;
 - the late reward of an arm that is gone is taken in, whatever it was played for.
 
-On the paper's own example, `thrifty run ids-eoo --policy ids ids:correction=all linucb --replications 1000`, regret at 1e4 is 29.1 +- 0.2 with `ucb`,
-38.8 +- 0.2 with `all` and 28.2 +- 0.3 for LinUCB. The paper's figure is on record as 25, 42 and 27: `all` is the worst in both, but `ucb` does not beat
-LinUCB here.
+On the paper's own example, `thrifty run ids-eoo --policy ids ids:correction=all linucb
+--replications 1000`, regret at 1e4 is 29.1 +- 0.2 with `ucb`, 38.8 +- 0.2 with `all` and 28.2 +-
+0.3 for LinUCB. The paper's figure is on record as 25, 42 and 27: `all` is the worst in both, but
+`ucb` does not beat LinUCB here.
 """
 
 import math
@@ -32,8 +39,29 @@ import numpy as np
 from thrifty.actions import ActionSets
 from thrifty.arrays import Floats, Ints
 from thrifty.compilation import kernel
-from thrifty.policies.base import EXPLORED, ROUNDS, Choice, Ledger, Moves, Policy, choose, implements, learn, start_ledger
-from thrifty.policies.evidence import LEAST, MOST, TOTAL, Evidence, add, fill, start_evidence, weigh_alternatives, weigh_evidence
+from thrifty.policies.base import (
+    EXPLORED,
+    ROUNDS,
+    Choice,
+    Ledger,
+    Moves,
+    Policy,
+    choose,
+    implements,
+    learn,
+    start_ledger,
+)
+from thrifty.policies.evidence import (
+    LEAST,
+    MOST,
+    TOTAL,
+    Evidence,
+    add,
+    fill,
+    start_evidence,
+    weigh_alternatives,
+    weigh_evidence,
+)
 from thrifty.policies.moves import Mixture, greedy_arm, mix, optimistic_arm
 from thrifty.regression import LOGDET, Regression, observe, start_regression
 from thrifty.widths import oful
@@ -43,12 +71,14 @@ EXPLOIT, GREEDY, INFORMATIVE = range(3)
 
 @dataclass(frozen=True, kw_only=True)
 class IDS(Policy):
-    """Play the mixture of the greedy arm and another that has the least squared regret per information; exploit once all alternatives are ruled out.
+    """Play the mixture of the greedy arm and another that has the least squared regret per
+    information; exploit once all alternatives are ruled out.
 
     Parameters
     ----------
-    correction : whose information is taken for larger by the width of the confidence interval: `ucb`, that of the optimistic arm only (the paper's
-        IDS-UCB), or `all`, that of every arm (its IDS). On ids-eoo `ucb` has less regret
+    correction : whose information is taken for larger by the width of the confidence interval:
+        `ucb`, that of the optimistic arm only (the paper's IDS-UCB), or `all`, that of every arm
+        (its IDS). On ids-eoo `ucb` has less regret
     """
 
     correction: str = "ucb"
@@ -60,8 +90,18 @@ class IDS(Policy):
         self._one_of("correction", "ucb", "all")
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
-        regression, offer = start_regression(sets.rows, ridge=1.0), Offer(*(np.zeros(len(sets.rows)) for _ in Offer._fields))
-        return State(start_ledger(sets, uniforms=1), regression, start_evidence(sets), offer, noise=noise, all_arms=self.correction == "all")
+        regression, offer = (
+            start_regression(sets.rows, ridge=1.0),
+            Offer(*(np.zeros(len(sets.rows)) for _ in Offer._fields)),
+        )
+        return State(
+            start_ledger(sets, uniforms=1),
+            regression,
+            start_evidence(sets),
+            offer,
+            noise=noise,
+            all_arms=self.correction == "all",
+        )
 
     def carry(self, old: "State", new: "State", moves: Moves) -> None:
         super().carry(old, new, moves)
@@ -119,15 +159,23 @@ def _learn(state: State, row: int, label: int, reward: float) -> None:
 def _width(state: State, rounds: float) -> float:
     """The root of beta(rounds)."""
     rounds, regression = max(2.0, rounds), state.regression
-    return oful(regression.numbers[LOGDET], regression.theta.size, 1.0, math.log(rounds * math.log(rounds)), state.noise, 1.0)
+    return oful(
+        regression.numbers[LOGDET],
+        regression.theta.size,
+        1.0,
+        math.log(rounds * math.log(rounds)),
+        state.noise,
+        1.0,
+    )
 
 
 @kernel
 def _draw_arm(state: State, context: int, arms: Ints, greedy: int, width: float) -> int:
     """Draw from the best mixture of the greedy arm and another.
 
-    The ratio rises with the gap of the other arm and falls with its information. Bounds of both, cheap to have, thus bound the ratio; arms are looked at from
-    the least bound on, until no bound is below the best ratio: a few out of many, and no K^2 distances.
+    The ratio rises with the gap of the other arm and falls with its information. Bounds of both,
+    cheap to have, thus bound the ratio; arms are looked at from the least bound on, until no bound
+    is below the best ratio: a few out of many, and no K^2 distances.
     """
     means, offer = state.regression.means, state.offer
     first, stop = state.ledger.offsets[context], state.ledger.offsets[context + 1]
@@ -142,7 +190,9 @@ def _draw_arm(state: State, context: int, arms: Ints, greedy: int, width: float)
         row = arms[n]
         own_gap = max(means[rival] + offer.far[row], means[greedy] + offer.near[row]) - means[row]
         most = _information_bound(state, row, _optimism(state, row, optimistic, width))
-        offer.bounds[row] = math.inf if row == greedy else mix(gap, information, own_gap, most).ratio
+        offer.bounds[row] = (
+            math.inf if row == greedy else mix(gap, information, own_gap, most).ratio
+        )
     other, best = greedy, Mixture(0.0, math.inf)
     while True:
         row = _least(offer.bounds, arms)
@@ -151,7 +201,12 @@ def _draw_arm(state: State, context: int, arms: Ints, greedy: int, width: float)
         _stretch(state, first, stop, row, width, offer.own)
         own_rival = _rival(means, offer.own, arms)
         own_gap = means[own_rival] + offer.own[own_rival] - means[row]
-        mixture = mix(gap, information, own_gap, _information(state, row, _optimism(state, row, optimistic, width)))
+        mixture = mix(
+            gap,
+            information,
+            own_gap,
+            _information(state, row, _optimism(state, row, optimistic, width)),
+        )
         if mixture.ratio < best.ratio:
             other, best = row, mixture
         offer.bounds[row] = math.inf
@@ -159,7 +214,9 @@ def _draw_arm(state: State, context: int, arms: Ints, greedy: int, width: float)
 
 @kernel
 def _stretch(state: State, first: int, stop: int, row: int, width: float, out: Floats) -> None:
-    """out[y] = width ||y - x|| for one row x and the rows y from first to stop - 1, all of one context."""
+    """out[y] = width ||y - x|| for one row x and the rows y from first to stop - 1, all of one
+    context.
+    """
     stretches = out[first:stop]
     fill(stretches, 0.0)
     for i in range(state.regression.columns.shape[0]):
@@ -194,13 +251,22 @@ def _least(values: Floats, arms: Ints) -> int:
 @kernel
 def _optimism(state: State, row: int, optimistic: int, width: float) -> float:
     """o(x)."""
-    return width * math.sqrt(max(0.0, state.regression.norms[row])) if state.all_arms or row == optimistic else 0.0
+    return (
+        width * math.sqrt(max(0.0, state.regression.norms[row]))
+        if state.all_arms or row == optimistic
+        else 0.0
+    )
 
 
 @kernel
 def _spread_moments(state: State, first: int, stop: int) -> None:
     """offer.moments[x] = sum of q_z <nu_z - theta, x>^2 for the rows x from first to stop - 1."""
-    columns, moments, out, along = state.regression.columns, state.evidence.moments, state.offer.moments[first:stop], state.offer.along[first:stop]
+    columns, moments, out, along = (
+        state.regression.columns,
+        state.evidence.moments,
+        state.offer.moments[first:stop],
+        state.offer.along[first:stop],
+    )
     fill(out, 0.0)
     for i in range(columns.shape[0]):
         fill(along, 0.0)
@@ -214,7 +280,10 @@ def _spread_moments(state: State, first: int, stop: int) -> None:
 @kernel
 def _information_bound(state: State, row: int, optimism: float) -> float:
     """At least I(x), by the inequality of Cauchy and Schwarz; I(x) itself where o(x) = 0."""
-    return (math.sqrt(max(0.0, state.offer.moments[row])) + optimism * math.sqrt(state.evidence.numbers[TOTAL])) ** 2 / 2.0
+    return (
+        math.sqrt(max(0.0, state.offer.moments[row]))
+        + optimism * math.sqrt(state.evidence.numbers[TOTAL])
+    ) ** 2 / 2.0
 
 
 @kernel
@@ -222,7 +291,13 @@ def _information(state: State, row: int, optimism: float) -> float:
     """I(x), times the sum of q."""
     if optimism == 0.0:
         return _information_bound(state, row, optimism)
-    columns, leans, slopes, weights, along = state.regression.columns, state.evidence.leans, state.evidence.slopes, state.evidence.weights, state.offer.along
+    columns, leans, slopes, weights, along = (
+        state.regression.columns,
+        state.evidence.leans,
+        state.evidence.slopes,
+        state.evidence.weights,
+        state.offer.along,
+    )
     total = 0.0
     fill(along, 0.0)
     for i in range(columns.shape[0]):

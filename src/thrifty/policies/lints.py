@@ -19,8 +19,10 @@ class LinTS(Policy):
 
     Parameters
     ----------
-    inflation : `heuristic`, v = noise: the posterior under a Gaussian prior; or `theory`, v = noise sqrt(9 d log(n / delta)), which the proof asks for
-    ridge : what V starts from: the prior is N(0, noise^2 / ridge I); by default noise^2, for N(0, I), and 1 in `theory`
+    inflation : `heuristic`, v = noise: the posterior under a Gaussian prior; or `theory`, v = noise
+        sqrt(9 d log(n / delta)), which the proof asks for
+    ridge : what V starts from: the prior is N(0, noise^2 / ridge I); by default noise^2, for N(0,
+        I), and 1 in `theory`
     delta : the probability of failure in `theory`; 1 / horizon by default
     horizon : rounds to plan for, used by `theory`; that of the run by default
     """
@@ -47,8 +49,16 @@ class LinTS(Policy):
             ridge, n = 1.0, self._rounds(horizon)
             inflation = math.sqrt(9.0 * d * (math.log(n) - math.log(self.delta or 1.0 / n)))
         # means and norms of arms are not needed: a sample has its own; a largest set of 0 says so
-        regression = start_regression(sets.rows, ridge=ridge if self.ridge is None else self.ridge, largest_set=0)
-        return State(start_ledger(sets, normals=d), regression, np.zeros((d, d)), np.zeros(d), noise * inflation)
+        regression = start_regression(
+            sets.rows, ridge=ridge if self.ridge is None else self.ridge, largest_set=0
+        )
+        return State(
+            start_ledger(sets, normals=d),
+            regression,
+            np.zeros((d, d)),
+            np.zeros(d),
+            noise * inflation,
+        )
 
 
 class State(NamedTuple):
@@ -81,8 +91,12 @@ def _learn(state: State, row: int, label: int, reward: float) -> None:
 
 
 @kernel
-def _draw(regression: Regression, normals: Floats, spread: float, root: Floats, sample: Floats) -> None:
-    """theta~ = theta_hat + spread L xi with L L^T = V^-1 (Cholesky, in root) and xi = normals, all of dimension d."""
+def _draw(
+    regression: Regression, normals: Floats, spread: float, root: Floats, sample: Floats
+) -> None:
+    """theta~ = theta_hat + spread L xi with L L^T = V^-1 (Cholesky, in root) and xi = normals, all
+    of dimension d.
+    """
     inverse, d = regression.inverse, sample.size
     for i in range(d):
         sample[i] = regression.theta[i]

@@ -18,7 +18,8 @@ class LinUCB(Policy):
 
     Parameters
     ----------
-    width : `oful`, the theorem's width, which grows with log det V; or `fn`, noise sqrt(f_n), as in the paper's wasted rounds: half as wide in square
+    width : `oful`, the theorem's width, which grows with log det V; or `fn`, noise sqrt(f_n), as in
+        the paper's wasted rounds: half as wide in square
     ridge : what V starts from
     c : the constant in f_n, used by `fn`
     delta : the probability of failure; 1 / horizon by default
@@ -44,7 +45,9 @@ class LinUCB(Policy):
         self._horizon()
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
-        n = self._rounds(1.0 / max(self.delta, 1e-300) if horizon is None and self.delta else horizon)
+        n = self._rounds(
+            1.0 / max(self.delta, 1e-300) if horizon is None and self.delta else horizon
+        )
         log_inverse_delta = math.log(n) if self.delta is None else -math.log(self.delta)
         return State(
             start_ledger(sets),
@@ -53,7 +56,10 @@ class LinUCB(Policy):
             ridge=float(self.ridge),
             size=float(self.size),
             log_inverse_delta=log_inverse_delta,
-            fixed_width=noise * math.sqrt(level(math.log(n), log_inverse_delta, float(self.c), sets.dimension)) if self.width == "fn" else -1.0,
+            fixed_width=noise
+            * math.sqrt(level(math.log(n), log_inverse_delta, float(self.c), sets.dimension))
+            if self.width == "fn"
+            else -1.0,
         )
 
 
@@ -75,7 +81,14 @@ def _choose(state: State, context: int, arms: Ints) -> Choice:
     look(regression, arms)
     width = state.fixed_width
     if width < 0.0:
-        width = oful(regression.numbers[LOGDET], regression.theta.size, state.ridge, state.log_inverse_delta, state.noise, state.size)
+        width = oful(
+            regression.numbers[LOGDET],
+            regression.theta.size,
+            state.ridge,
+            state.log_inverse_delta,
+            state.noise,
+            state.size,
+        )
     return Choice(optimistic_arm(regression, arms, width), 0)
 
 

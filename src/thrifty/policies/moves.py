@@ -45,7 +45,8 @@ def least_played_arm(ledger: Ledger, arms: Ints) -> int:
 
 @kernel
 def spanning_arm(ledger: Ledger, regression: Regression, arms: Ints) -> int:
-    """An arm outside the span of those whose rewards are known, the least played; where the set has none, the greedy arm of the estimate of least norm.
+    """An arm outside the span of those whose rewards are known, the least played; where the set has
+    none, the greedy arm of the estimate of least norm.
 
     None of them was ever played, unless its reward is late.
     """
@@ -59,7 +60,9 @@ def spanning_arm(ledger: Ledger, regression: Regression, arms: Ints) -> int:
 
 @kernel
 def draw_arm(weights: Floats, arms: Ints, uniform: float) -> int:
-    """An arm in proportion to its weight, by inverting the cumulated weights; where all on offer are as good as 0, the last."""
+    """An arm in proportion to its weight, by inverting the cumulated weights; where all on offer
+    are as good as 0, the last.
+    """
     total = 0.0
     for n in range(arms.size):
         total += weights[arms[n]]
@@ -92,12 +95,20 @@ class Mixture(NamedTuple):
 
 @kernel
 def mix(gap: float, information: float, other_gap: float, other_information: float) -> Mixture:
-    """The least of ((1 - p) gap + p other gap)^2 / ((1 - p) information + p other information) over p, if the other has more information."""
+    """The least of ((1 - p) gap + p other gap)^2 / ((1 - p) information + p other information) over
+    p, if the other has more information.
+    """
     chance = 0.0
     if other_information > information:
         chance = 1.0
         if other_gap > gap:
-            chance = min(1.0, max(0.0, gap / (other_gap - gap) - 2.0 * information / (other_information - information)))
+            chance = min(
+                1.0,
+                max(
+                    0.0,
+                    gap / (other_gap - gap) - 2.0 * information / (other_information - information),
+                ),
+            )
     mixed = (1.0 - chance) * information + chance * other_information
     regret = (1.0 - chance) * gap + chance * other_gap
     return Mixture(chance, regret**2 / mixed if mixed > 0.0 else math.inf)

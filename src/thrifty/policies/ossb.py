@@ -1,7 +1,8 @@
-"""OSSB: optimal sampling for structured bandits (Combes, Magureanu and Proutiere 2017), for the linear structure.
+"""OSSB: optimal sampling for structured bandits (Combes, Magureanu and Proutiere 2017), for the
+linear structure.
 
-Its gaps come from the empirical mean of each arm, never from least squares: the linear structure enters the allocation only. That is its weakness when there
-are many arms.
+Its gaps come from the empirical mean of each arm, never from least squares: the linear structure
+enters the allocation only. That is its weakness when there are many arms.
 """
 
 import math
@@ -13,7 +14,19 @@ import numpy as np
 from thrifty.actions import ActionSets
 from thrifty.arrays import Floats, Ints
 from thrifty.compilation import kernel
-from thrifty.policies.base import EXPLORED, ROUNDS, Choice, Ledger, Moves, Policy, choose, implements, learn, start_ledger, value
+from thrifty.policies.base import (
+    EXPLORED,
+    ROUNDS,
+    Choice,
+    Ledger,
+    Moves,
+    Policy,
+    choose,
+    implements,
+    learn,
+    start_ledger,
+    value,
+)
 from thrifty.policies.moves import least_played_arm
 from thrifty.policies.plan import Plan, estimate_gaps, solve_plan, start_plan
 
@@ -23,7 +36,8 @@ UNKNOWN, STALE = range(2)  # entries of State.flags
 
 @dataclass(frozen=True, kw_only=True)
 class OSSB(Policy):
-    """Play every arm once; then exploit if N_x >= (1 + gamma) alpha_x log t for all suboptimal x, else explore what lags behind alpha.
+    """Play every arm once; then exploit if N_x >= (1 + gamma) alpha_x log t for all suboptimal x,
+    else explore what lags behind alpha.
 
     Parameters
     ----------
@@ -62,7 +76,9 @@ class OSSB(Policy):
     def estimates(self, state: "State", rows: Floats) -> tuple[Floats, Floats]:
         ids = state.ledger.vector_ids
         pulls = state.pulls[ids]
-        return state.sums[ids] / pulls.clip(1), np.where(pulls > 0, 1.0 / np.sqrt(pulls.clip(1)), np.inf)
+        return state.sums[ids] / pulls.clip(1), np.where(
+            pulls > 0, 1.0 / np.sqrt(pulls.clip(1)), np.inf
+        )
 
     def targets(self, state: "State") -> Floats:
         return state.plan.pulls * (1.0 + self.gamma) * math.log(state.ledger.clock[ROUNDS] + 1.0)
@@ -139,7 +155,9 @@ def _unknown_arm(state: State, arms: Ints) -> int:
     ledger, unknown = state.ledger, -1
     for n in range(arms.size):
         vector = ledger.vector_ids[arms[n]]
-        if state.pulls[vector] == 0.0 and (unknown < 0 or ledger.played[vector] < ledger.played[ledger.vector_ids[unknown]]):
+        if state.pulls[vector] == 0.0 and (
+            unknown < 0 or ledger.played[vector] < ledger.played[ledger.vector_ids[unknown]]
+        ):
             unknown = arms[n]
     return unknown if unknown >= 0 else _best(state, arms)
 

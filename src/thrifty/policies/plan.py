@@ -1,4 +1,6 @@
-"""The allocation program inside a policy: estimated gaps in, targets out, solved again only when the evidence has changed."""
+"""The allocation program inside a policy: estimated gaps in, targets out, solved again only when
+the evidence has changed.
+"""
 
 import math
 from functools import cache
@@ -32,12 +34,22 @@ class Plan(NamedTuple):
 def start_plan(rows: Floats) -> Plan:
     """A plan before the first solve, for rows (k, d)."""
     k, d = rows.shape
-    return Plan(_solver(), np.zeros(k), np.zeros(k, dtype=np.bool_), np.zeros(k), np.zeros(k), np.zeros((d, d)), np.full(1, np.nan))
+    return Plan(
+        _solver(),
+        np.zeros(k),
+        np.zeros(k, dtype=np.bool_),
+        np.zeros(k),
+        np.zeros(k),
+        np.zeros((d, d)),
+        np.full(1, np.nan),
+    )
 
 
 @kernel
 def estimate_gaps(plan: Plan, means: Floats, offsets: Ints) -> float:
-    """Gaps of all rows from means (k,), context by context; returns the least positive one, inf if there is none."""
+    """Gaps of all rows from means (k,), context by context; returns the least positive one, inf if
+    there is none.
+    """
     gaps, best = plan.gaps, plan.best
     least = math.inf
     for m in range(offsets.size - 1):
@@ -56,9 +68,22 @@ def estimate_gaps(plan: Plan, means: Floats, offsets: Ints) -> float:
 
 @kernel
 def solve_plan(plan: Plan, ledger: Ledger, rows: Floats, noise: float) -> None:
-    """Solve the program for the gaps in plan. Where it cannot be solved, every arm may be needed: all pulls are inf then, and the failure is counted."""
+    """Solve the program for the gaps in plan. Where it cannot be solved, every arm may be needed:
+    all pulls are inf then, and the failure is counted.
+    """
     warm = not math.isnan(plan.solved_at[0])
-    outcome = plan.solve(rows, plan.gaps, plan.best, noise, plan.nothing, True, plan.pulls, plan.prices, warm, TOLERANCE)
+    outcome = plan.solve(
+        rows,
+        plan.gaps,
+        plan.best,
+        noise,
+        plan.nothing,
+        True,
+        plan.pulls,
+        plan.prices,
+        warm,
+        TOLERANCE,
+    )
     excess, lower = outcome.upper - outcome.lower, outcome.lower
     ledger.clock[SOLVES] += 1
     if not excess <= TOLERANCE * lower:
@@ -73,4 +98,18 @@ def solve_plan(plan: Plan, ledger: Ledger, rows: Floats, noise: float) -> None:
 def _solver() -> Pointer:
     """Made on first use: policies that solve nothing need not wait for the solver to compile."""
     vector, matrix, flags = types.float64[::1], types.float64[:, ::1], types.boolean[::1]
-    return Pointer(allocate_arms, (matrix, vector, flags, types.float64, matrix, types.boolean, vector, vector, types.boolean, types.float64))
+    return Pointer(
+        allocate_arms,
+        (
+            matrix,
+            vector,
+            flags,
+            types.float64,
+            matrix,
+            types.boolean,
+            vector,
+            vector,
+            types.boolean,
+            types.float64,
+        ),
+    )

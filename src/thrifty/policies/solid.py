@@ -1,19 +1,28 @@
-"""SOLID, asymptotically optimal by primal and dual steps (Tirinzoni, Pirotta, Restelli and Lazaric 2020). Its structure; its constants from memory.
+"""SOLID, asymptotically optimal by primal and dual steps (Tirinzoni, Pirotta, Restelli and Lazaric
+2020). Its structure; its constants from memory.
 
-The lower bound asks for the exploration policy w(x, .) of least regret that tells the estimate theta, to the level 1 / z, from every theta' under which
-another arm is best. Each exploration round takes one step of its Lagrangian: exponential weights for w, a gradient step for the price lambda, both optimistic.
-For W positive definite, with D the estimated gap of an arm, u = phi(x, a*) - phi(x, a), and norms in W^-1: v(W) = min D^2 / ||u||^2, and
-theta' = theta - D / ||u||^2 W^-1 u at the minimiser.
+The lower bound asks for the exploration policy w(x, .) of least regret that tells the estimate
+theta, to the level 1 / z, from every theta' under which another arm is best. Each exploration round
+takes one step of its Lagrangian: exponential weights for w, a gradient step for the price lambda,
+both optimistic. For W positive definite, with D the estimated gap of an arm, u = phi(x, a*) -
+phi(x, a), and norms in W^-1: v(W) = min D^2 / ||u||^2, and theta' = theta - D / ||u||^2 W^-1 u at
+the minimiser.
 
 How we read what the source leaves open:
 
-- rewards count in units of the noise, so that steps and prices do not depend on the unit of rewards; for noise 1 that changes nothing;
-- the minimum is over all contexts and all arms, save those with the vector of the best; of nothing it is inf. Where estimates tie, v = 0;
-- the context law is that of all rounds, this one included: whether to explore does not depend on the context, so that all rounds are a fair sample;
-- W is singular where w is: a millionth of its trace is added to the diagonal. V starts from the ridge;
-- theta' is not clipped to plausible parameters, of which we are told none: clipped to change no mean by more than the noise, it gave the same regret;
-- w is kept in logarithms, and conditioned on the arms on offer. It and lambda move together, from where the round found them, before its reward is known.
-  They start anew where action sets change; data and phase stay. log log n is no less than 0.
+- rewards count in units of the noise, so that steps and prices do not depend on the unit of
+  rewards; for noise 1 that changes nothing;
+- the minimum is over all contexts and all arms, save those with the vector of the best; of nothing
+  it is inf. Where estimates tie, v = 0;
+- the context law is that of all rounds, this one included: whether to explore does not depend on
+  the context, so that all rounds are a fair sample;
+- W is singular where w is: a millionth of its trace is added to the diagonal. V starts from the
+  ridge;
+- theta' is not clipped to plausible parameters, of which we are told none: clipped to change no
+  mean by more than the noise, it gave the same regret;
+- w is kept in logarithms, and conditioned on the arms on offer. It and lambda move together, from
+  where the round found them, before its reward is known. They start anew where action sets change;
+  data and phase stay. log log n is no less than 0.
 """
 
 import math
@@ -26,7 +35,18 @@ from thrifty.actions import ActionSets
 from thrifty.arrays import Floats, Ints
 from thrifty.compilation import kernel
 from thrifty.dense import invert_positive
-from thrifty.policies.base import EXPLORED, ROUNDS, Choice, Ledger, Moves, Policy, choose, implements, learn, start_ledger
+from thrifty.policies.base import (
+    EXPLORED,
+    ROUNDS,
+    Choice,
+    Ledger,
+    Moves,
+    Policy,
+    choose,
+    implements,
+    learn,
+    start_ledger,
+)
 from thrifty.policies.moves import draw_arm, find_best_rows, greedy_arm
 from thrifty.regression import Regression, observe, start_regression
 
@@ -38,17 +58,21 @@ FAINT = 1e-6  # added to the diagonal of W, as a share of its trace
 
 @dataclass(frozen=True, kw_only=True)
 class SOLID(Policy):
-    """Play the greedy arm once the evidence is in; until then draw from exploration weights that primal and dual steps improve, one each round.
+    """Play the greedy arm once the evidence is in; until then draw from exploration weights that
+    primal and dual steps improve, one each round.
 
-    kappa = 1 keeps the price at 0 for long: arms are played for hope rather than for information. kappa = 0 exploits sooner.
+    kappa = 1 keeps the price at 0 for long: arms are played for hope rather than for information.
+    kappa = 0 exploits sooner.
 
     Parameters
     ----------
     kappa : optimism about what an arm tells, in widths of its confidence interval
-    z : exploration rounds per unit of information in phase 0, and its length; phase k asks for 1 / (z e^k) and lasts z e^3k exploration rounds
+    z : exploration rounds per unit of information in phase 0, and its length; phase k asks for 1 /
+        (z e^k) and lasts z e^3k exploration rounds
     weight_step : of the logarithms of the weights
     price_step : of the price of information
-    decay : steps shrink as p^-decay, p the length of the phase; 1/2, with both steps 1, is the theory's
+    decay : steps shrink as p^-decay, p the length of the phase; 1/2, with both steps 1, is the
+        theory's
     reset : `yes` or `no`, whether weights and price start anew with each phase
     ridge : what V starts from
     horizon : rounds to plan for; that of the run by default
@@ -64,7 +88,8 @@ class SOLID(Policy):
     horizon: float | None = None
 
     name: ClassVar[str] = "solid"
-    labels: ClassVar[tuple[str, ...]] = ("exploit", "agreed", "explored")  # agreed: drawn, and greedy all the same
+    # agreed: drawn, and greedy all the same
+    labels: ClassVar[tuple[str, ...]] = ("exploit", "agreed", "explored")
 
     def __post_init__(self) -> None:
         self._at_least(0, "kappa", "decay")
@@ -107,7 +132,9 @@ class Saddle(NamedTuple):
     inverse: Floats  # (d, d) W^-1
     shift: Floats  # (d,) theta - theta', in units of the noise
     difference: Floats  # (d,) u
-    numbers: Floats  # (4,) v(V), NaN where V has changed since; lambda; the phase k, and the exploration rounds that are left of it
+    # (4,) v(V), NaN where V has changed since; lambda; the phase k, and the exploration rounds that
+    # are left of it
+    numbers: Floats
 
 
 class State(NamedTuple):
@@ -127,7 +154,9 @@ class State(NamedTuple):
 
 
 class Rival(NamedTuple):
-    """The arm that is hardest to tell from the best of its context; -1 and inf where all contexts have but one vector."""
+    """The arm that is hardest to tell from the best of its context; -1 and inf where all contexts
+    have but one vector.
+    """
 
     row: int
     best: int
@@ -175,14 +204,20 @@ def _learn(state: State, row: int, label: int, reward: float) -> None:
 @kernel
 def _closest(state: State, inverse: Floats) -> Rival:
     """The minimiser of D^2 / ||u||^2 over all arms, the norm in inverse (d, d)."""
-    rows, means, best, u = state.regression.rows, state.regression.means, state.saddle.best, state.saddle.difference
+    rows, means, best, u = (
+        state.regression.rows,
+        state.regression.means,
+        state.saddle.best,
+        state.saddle.difference,
+    )
     ids, offsets = state.ledger.vector_ids, state.ledger.offsets
     rival, rival_best, least = -1, -1, math.inf
     for m in range(best.size):
         for row in range(offsets[m], offsets[m + 1]):
             if ids[row] == ids[best[m]]:
                 continue
-            spread = 0.0  # ||u||^2 = sum over i of u_i (inverse_ii u_i + 2 sum over j < i of inverse_ij u_j)
+            # ||u||^2 = sum over i of u_i (inverse_ii u_i + 2 sum over j < i of inverse_ij u_j)
+            spread = 0.0
             for i in range(u.size):
                 u[i] = rows[best[m], i] - rows[row, i]
                 half = 0.5 * inverse[i, i] * u[i]
@@ -203,13 +238,23 @@ def _step(state: State, context: int, now: float) -> None:
     invert_positive(saddle.information, saddle.inverse)
     rival = _closest(state, saddle.inverse)
     _find_shift(state, rival)
-    root = math.sqrt(math.log(float(state.ledger.clock[EXPLORED])) + state.spare)  # sqrt(gamma_t) / sigma
+    # sqrt(gamma_t) / sigma
+    root = math.sqrt(math.log(float(state.ledger.clock[EXPLORED])) + state.spare)
     pace = _length(state) ** -state.decay
     unsure = 0.0  # the mean width under w
     for m in range(saddle.best.size):
-        unsure += _share(state.ledger, m, context, now) * _reweigh(state, m, root, pace * state.weight_step)
-    excess = rival.value / (2.0 * state.noise**2) + state.kappa * unsure - math.exp(-saddle.numbers[PHASE]) / state.z  # g
-    saddle.numbers[PRICE] = min(max(saddle.numbers[PRICE] - pace * state.price_step * excess, 0.0), HIGHEST)
+        unsure += _share(state.ledger, m, context, now) * _reweigh(
+            state, m, root, pace * state.weight_step
+        )
+    # g
+    excess = (
+        rival.value / (2.0 * state.noise**2)
+        + state.kappa * unsure
+        - math.exp(-saddle.numbers[PHASE]) / state.z
+    )
+    saddle.numbers[PRICE] = min(
+        max(saddle.numbers[PRICE] - pace * state.price_step * excess, 0.0), HIGHEST
+    )
     saddle.numbers[LEFT] -= 1
     if saddle.numbers[LEFT] <= 0:
         _end_phase(state)
@@ -218,7 +263,12 @@ def _step(state: State, context: int, now: float) -> None:
 @kernel
 def _find_shift(state: State, rival: Rival) -> None:
     """theta - theta' = D / ||u||^2 W^-1 u."""
-    regression, inverse, shift, u = state.regression, state.saddle.inverse, state.saddle.shift, state.saddle.difference
+    regression, inverse, shift, u = (
+        state.regression,
+        state.saddle.inverse,
+        state.saddle.shift,
+        state.saddle.difference,
+    )
     for i in range(u.size):
         u[i] = regression.rows[rival.best, i] - regression.rows[rival.row, i]
     spread = 0.0
@@ -228,7 +278,9 @@ def _find_shift(state: State, rival: Rival) -> None:
             shift[i] += inverse[i, j] * u[j]
         spread += shift[i] * u[i]
     for i in range(u.size):
-        shift[i] *= (regression.means[rival.best] - regression.means[rival.row]) / (spread * state.noise)
+        shift[i] *= (regression.means[rival.best] - regression.means[rival.row]) / (
+            spread * state.noise
+        )
 
 
 @kernel
@@ -239,7 +291,9 @@ def _share(ledger: Ledger, m: int, context: int, now: float) -> float:
 
 @kernel
 def _reweigh(state: State, m: int, root: float, step: float) -> float:
-    """Exponential weights: w <- w exp(step q) in context m; returns the mean width under w as it was."""
+    """Exponential weights: w <- w exp(step q) in context m; returns the mean width under w as it
+    was.
+    """
     regression, saddle, price = state.regression, state.saddle, state.saddle.numbers[PRICE]
     first, stop = state.ledger.offsets[m], state.ledger.offsets[m + 1]
     unsure, heaviest, total = 0.0, -math.inf, 0.0
@@ -249,7 +303,11 @@ def _reweigh(state: State, m: int, root: float, step: float) -> float:
         change = 0.0  # <phi, theta - theta'>
         for i in range(saddle.shift.size):
             change += regression.rows[row, i] * saddle.shift[i]
-        q = regression.means[row] / state.noise + width + price * (0.5 * change * change + state.kappa * width)
+        q = (
+            regression.means[row] / state.noise
+            + width
+            + price * (0.5 * change * change + state.kappa * width)
+        )
         saddle.logs[row] += step * q
         heaviest = max(heaviest, saddle.logs[row])
     for row in range(first, stop):
@@ -283,7 +341,12 @@ def _end_phase(state: State) -> None:
 @kernel
 def _gather(state: State, context: int, now: float) -> None:
     """W = sum of share w phi phi^T, its lower triangle, made safe to invert."""
-    ledger, rows, weights, W = state.ledger, state.regression.rows, state.saddle.weights, state.saddle.information
+    ledger, rows, weights, W = (
+        state.ledger,
+        state.regression.rows,
+        state.saddle.weights,
+        state.saddle.information,
+    )
     d, trace = rows.shape[1], 0.0
     W[:] = 0.0
     for m in range(ledger.visits.size):

@@ -1,4 +1,6 @@
-"""Barycentric spanners: d arms of a set in whose coordinates every arm of it has entries between -1 and 1 (Awerbuch and Kleinberg 2008)."""
+"""Barycentric spanners: d arms of a set in whose coordinates every arm of it has entries between -1
+and 1 (Awerbuch and Kleinberg 2008).
+"""
 
 import numpy as np
 
@@ -11,8 +13,8 @@ SLACK = 1e-9  # a swap must enlarge the volume by this share: rounding must not 
 def barycentric_spanner(arms: Floats) -> Ints:
     """(r,) indices of a spanner of arms (K, d) within their span, of dimension r.
 
-    Starts from r arms found by pivoting and swaps one for another while that enlarges the volume that they span; at the largest volume, coordinates lie
-    between -1 and 1 by Cramer's rule.
+    Starts from r arms found by pivoting and swaps one for another while that enlarges the volume
+    that they span; at the largest volume, coordinates lie between -1 and 1 by Cramer's rule.
     """
     singular, right = np.linalg.svd(arms, full_matrices=False)[1:]
     rank = int((singular > 1e-10 * singular[0]).sum()) if singular[0] > 0 else 0

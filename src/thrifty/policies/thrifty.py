@@ -1,19 +1,26 @@
-"""Thrifty: buy what remains to be known, and no more. Our own; it keeps the skeleton of Optimal Allocation Matching (Hao, Lattimore and Szepesvari 2020).
+"""Thrifty: buy what remains to be known, and no more. Our own; it keeps the skeleton of Optimal
+Allocation Matching (Hao, Lattimore and Szepesvari 2020).
 
-Estimate, solve the allocation program at the estimates, match it, exploit when the evidence is in. What differs from the paper, and why, is measured in
-docs/thrifty.md; none of it is proved:
+Estimate, solve the allocation program at the estimates, match it, exploit when the evidence is in.
+What differs from the paper, and why, is measured in docs/thrifty.md; none of it is proved:
 
-- differences: an arm is told from the best of its context by ||x - x^||, not by ||x||: the same in the limit, less before it;
-- a level that shrinks as evidence grows, 2 log(1 + N(m) ||x - x^||^2 / 10) with N(m) the visits of the context, instead of f_n: no horizon, and the same
-  leading term, 2 log t; a mistake in a rare context costs little, and deserves less proof;
-- the residual: information that is there is base information of the program; its solution is what remains to be bought;
-- the price of waiting: a best arm costs nothing but the rounds until its context comes, and each of these costs what greedy play may be losing. In the limit
-  that is nothing, as in the paper; before it, neither greedy play nor a rare context is a free source;
-- interleaving: purchases are spread over many visits of a context, so that greedy play may make them needless. Bought in one go they would leave the direction
-  of the greedy arm unknown;
-- urgency: until the plan is fulfilled, and where an arm may well be the best, greedy play is mixed with the arm that tells most of better ones for what it
-  loses: information-directed sampling (Russo and Van Roy 2014), with theta taken for Gaussian and arms compared with the greedy one in pairs. It spends what
-  may be lost, of the order of log(t)^(1/2) in all: in the limit nothing, beside the plan;
+- differences: an arm is told from the best of its context by ||x - x^||, not by ||x||: the same in
+  the limit, less before it;
+- a level that shrinks as evidence grows, 2 log(1 + N(m) ||x - x^||^2 / 10) with N(m) the visits of
+  the context, instead of f_n: no horizon, and the same leading term, 2 log t; a mistake in a rare
+  context costs little, and deserves less proof;
+- the residual: information that is there is base information of the program; its solution is what
+  remains to be bought;
+- the price of waiting: a best arm costs nothing but the rounds until its context comes, and each of
+  these costs what greedy play may be losing. In the limit that is nothing, as in the paper; before
+  it, neither greedy play nor a rare context is a free source;
+- interleaving: purchases are spread over many visits of a context, so that greedy play may make
+  them needless. Bought in one go they would leave the direction of the greedy arm unknown;
+- urgency: until the plan is fulfilled, and where an arm may well be the best, greedy play is mixed
+  with the arm that tells most of better ones for what it loses: information-directed sampling
+  (Russo and Van Roy 2014), with theta taken for Gaussian and arms compared with the greedy one in
+  pairs. It spends what may be lost, of the order of log(t)^(1/2) in all: in the limit nothing,
+  beside the plan;
 - a prior that learns: theta is taken for N(0, I) until the data say that it is longer.
 """
 
@@ -29,7 +36,20 @@ from thrifty.actions import ActionSets
 from thrifty.allocation.differences import allocate_differences
 from thrifty.arrays import Floats, Ints
 from thrifty.compilation import Pointer, kernel
-from thrifty.policies.base import EXPLORED, ROUNDS, SOLVES, UNSOLVED, Choice, Ledger, Moves, Policy, choose, implements, learn, start_ledger
+from thrifty.policies.base import (
+    EXPLORED,
+    ROUNDS,
+    SOLVES,
+    UNSOLVED,
+    Choice,
+    Ledger,
+    Moves,
+    Policy,
+    choose,
+    implements,
+    learn,
+    start_ledger,
+)
 from thrifty.policies.hopes import add_square, expected_loss, surprise, weigh_news
 from thrifty.policies.moves import greedy_arm, mix
 from thrifty.regression import LOGDET, Regression, look, observe, refresh, start_regression
@@ -40,21 +60,27 @@ SQUARES, REWARDS = range(2)  # entries of State.energy
 CHEAPEST = 1e-3  # cost of an arm, as a share of the largest: keeps the program well scaled
 FREE = 1e-6  # the same of a greedy arm
 UNKNOWN_RIDGE = 0.1  # of V at first, if the noise is to be estimated
-SPREAD = 0.75  # power of the visits of a context over which purchases are spread: long for a young one, and in the limit a vanishing share of them
+# power of the visits of a context over which purchases are spread: long for a young one, and in the
+# limit a vanishing share of them
+SPREAD = 0.75
 CRUMB = 0.01  # pulls: what is less than one but more than this is bought as if it were one
-FAINTEST = 1e-13  # the least ridge, as a share of the longest arm squared: less could not be told from rounding
+# the least ridge, as a share of the longest arm squared: less could not be told from rounding
+FAINTEST = 1e-13
 CHANGES = 10  # solves in M rounds, at most, for want of nothing but that best arms have changed
 GROWTH = 0.1  # of det V, or of t, between two solves; and of the ridge, before it is changed
-SIDES = 4  # dimensions: with more of them det V may grow by more, as it does when as much is learnt of each
+# dimensions: with more of them det V may grow by more, as it does when as much is learnt of each
+SIDES = 4
 TOLERANCE = 1e-6
 USABLE = 1e-2  # a certified gap up to this still gives a plan worth following
 
 
 @dataclass(frozen=True, kw_only=True)
 class Thrifty(Policy):
-    """Buy, at estimated gaps, what greedy play will not tell in time: optimal allocation on differences, for no horizon in particular.
+    """Buy, at estimated gaps, what greedy play will not tell in time: optimal allocation on
+    differences, for no horizon in particular.
 
-    There is nothing to tune: the numbers are the same for all problems, and are parameters only so that they can be studied.
+    There is nothing to tune: the numbers are the same for all problems, and are parameters only so
+    that they can be studied.
 
     Parameters
     ----------
@@ -63,8 +89,10 @@ class Thrifty(Policy):
     evidence : the share of the visits of a context that stands in the shrinking level
     floor : a gap is taken for no less than so many of its standard errors
     wait : the price of a round of waiting, as a share of what greedy play may be losing in it
-    pace : over how many visits of a context its purchases are spread, relative to N(m)^(3/4) of the visits so far
-    urgency : what greedy play loses in a visit, for the information ratio, relative to what is to be expected of the most promising arm alone
+    pace : over how many visits of a context its purchases are spread, relative to N(m)^(3/4) of the
+        visits so far
+    urgency : what greedy play loses in a visit, for the information ratio, relative to what is to
+        be expected of the most promising arm alone
     prior : how many dimensions the prior N(0, I) is worth, against data that tell of a longer theta
     """
 
@@ -88,7 +116,8 @@ class Thrifty(Policy):
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
         known, least = self.noise == "known", FAINTEST * float((sets.rows**2).sum(axis=1).max())
-        ridge = max(noise**2 if known else UNKNOWN_RIDGE, least)  # as if theta were N(0, I), or N(0, noise^2 / UNKNOWN_RIDGE I)
+        # as if theta were N(0, I), or N(0, noise^2 / UNKNOWN_RIDGE I)
+        ridge = max(noise**2 if known else UNKNOWN_RIDGE, least)
         return State(
             start_ledger(sets, uniforms=1),
             start_regression(sets.rows, ridge=ridge, largest_set=sets.largest),
@@ -117,7 +146,8 @@ class Thrifty(Policy):
     def carry(self, old: "State", new: "State", moves: Moves) -> None:
         super().carry(old, new, moves)
         new.energy[:] = old.energy
-        new.purchase.numbers[RIDGE:] = old.purchase.numbers[RIDGE:]  # the ridge is part of the base of the regression
+        # the ridge is part of the base of the regression
+        new.purchase.numbers[RIDGE:] = old.purchase.numbers[RIDGE:]
 
     def learn_gone(self, state: "State", features: Floats, reward: float) -> None:
         super().learn_gone(state, features, reward)
@@ -132,14 +162,18 @@ class Purchase(NamedTuple):
     prices: Floats  # (k,) of the constraints, for the next solve to start from
     costs: Floats  # (k,) of a pull: the gap, or what it may well be, and the wait for the context
     rivals: Ints  # (k,) the best row of a row's context
-    scales: Floats  # (k,) how precisely the difference to the rival must be known: 1 over the standard error to reach
+    # (k,) how precisely the difference to the rival must be known: 1 over the standard error to
+    # reach
+    scales: Floats
     best: Ints  # (M,) the best row of each context; -1 before the first solve
     losses: Floats  # (k,) what may be lost in a visit by not playing a row
     base: Floats  # (d, d) information that is there
     telling: Floats  # (d, d) what is to be learned, by direction
     along: Floats  # (d,) work space
     news: Floats  # (k,) what a pull tells of better arms
-    numbers: Floats  # (6,) log det V, t, and t if a best arm has changed, from which on to solve again; noise; ridge; the prior's |theta|^2 / d at first
+    # (6,) log det V, t, and t if a best arm has changed, from which on to solve again; noise;
+    # ridge; the prior's |theta|^2 / d at first
+    numbers: Floats
 
 
 class State(NamedTuple):
@@ -166,7 +200,11 @@ def _choose(state: State, context: int, arms: Ints) -> Choice:
     ledger, purchase = state.ledger, state.purchase
     greedy, best = _look_around(state, context, arms)
     now = ledger.clock[ROUNDS] + 1.0
-    in_time = state.regression.numbers[LOGDET] < purchase.numbers[SOLVE_DET] and now < purchase.numbers[SOLVE_ROUND]  # false before the first solve: NaN
+    # false before the first solve: NaN
+    in_time = (
+        state.regression.numbers[LOGDET] < purchase.numbers[SOLVE_DET]
+        and now < purchase.numbers[SOLVE_ROUND]
+    )
     if not in_time or (best != purchase.best[context] and now >= purchase.numbers[SOLVE_CHANGED]):
         _settle_noise(state)
         if _settle_prior(state):
@@ -197,7 +235,11 @@ def _count(state: State, reward: float) -> None:
 @kernel
 def _look_around(state: State, context: int, arms: Ints) -> tuple[int, int]:
     """The greedy row of the arms on offer, and that of the context, which may not be on offer."""
-    regression, first, stop = state.regression, state.ledger.offsets[context], state.ledger.offsets[context + 1]
+    regression, first, stop = (
+        state.regression,
+        state.ledger.offsets[context],
+        state.ledger.offsets[context + 1],
+    )
     look(regression, arms)
     greedy = greedy_arm(regression, arms)
     return greedy, greedy if arms.size == stop - first else _best_row(regression, first, stop)
@@ -205,7 +247,9 @@ def _look_around(state: State, context: int, arms: Ints) -> tuple[int, int]:
 
 @kernel
 def _most_telling(state: State, arms: Ints, greedy: int) -> tuple[int, float]:
-    """The arm to mix with greedy play, and its chance: those of the least information ratio, what is lost squared over what is learned of better arms."""
+    """The arm to mix with greedy play, and its chance: those of the least information ratio, what
+    is lost squared over what is learned of better arms.
+    """
     losses, means, lost = state.purchase.losses, state.regression.means, 0.0
     for n in range(arms.size):
         if arms[n] != greedy:
@@ -215,7 +259,8 @@ def _most_telling(state: State, arms: Ints, greedy: int) -> tuple[int, float]:
         told = _news(state, greedy)
         for n in range(arms.size):
             news, gap = _news(state, arms[n]), means[greedy] - means[arms[n]]
-            if news > told and lost * (news - told) > 2.0 * told * gap:  # otherwise greedy play alone is better
+            # otherwise greedy play alone is better
+            if news > told and lost * (news - told) > 2.0 * told * gap:
                 mixture = mix(lost, told, lost + gap, news)
                 if mixture.ratio < least:
                     row, chance, least = arms[n], mixture.chance, mixture.ratio
@@ -256,16 +301,24 @@ def _whole(state: State, row: int, greedy: int) -> float:
 
 @kernel
 def _plan(state: State, now: float, context: int, best: int) -> None:
-    """Solve for what remains to be bought, as seen in round now, when best is the best row of context."""
+    """Solve for what remains to be bought, as seen in round now, when best is the best row of
+    context.
+    """
     ledger, regression, purchase = state.ledger, state.regression, state.purchase
     _gather(regression, purchase.base)
     purchase.telling[:] = 0.0
     widest, lost = 0.0, 0.0  # lost: what greedy play may be losing in a round
     for m in range(ledger.visits.size):
-        purchase.best[m] = best if m == context else _best_row(regression, ledger.offsets[m], ledger.offsets[m + 1])
+        purchase.best[m] = (
+            best
+            if m == context
+            else _best_row(regression, ledger.offsets[m], ledger.offsets[m + 1])
+        )
         most = 0.0
         for row in range(ledger.offsets[m], ledger.offsets[m + 1]):
-            widest = max(widest, _appraise(state, row, purchase.best[m], ledger.visits[m] + 1.0, now))
+            widest = max(
+                widest, _appraise(state, row, purchase.best[m], ledger.visits[m] + 1.0, now)
+            )
             most = max(most, purchase.losses[row])
         lost += most * (ledger.visits[m] + 1.0) / now
     weigh_news(regression.rows, purchase.telling, purchase.news)
@@ -275,16 +328,26 @@ def _plan(state: State, now: float, context: int, best: int) -> None:
     else:
         for row in range(purchase.pulls.size):
             purchase.pulls[row] = 0.0
-    purchase.numbers[SOLVE_DET] = regression.numbers[LOGDET] + math.log1p(GROWTH) * max(1.0, regression.theta.size / SIDES)
+    purchase.numbers[SOLVE_DET] = regression.numbers[LOGDET] + math.log1p(GROWTH) * max(
+        1.0, regression.theta.size / SIDES
+    )
     purchase.numbers[SOLVE_ROUND] = now * (1.0 + GROWTH)
     purchase.numbers[SOLVE_CHANGED] = now + ledger.visits.size / CHANGES
 
 
 @kernel
 def _appraise(state: State, row: int, best: int, visits: float, now: float) -> float:
-    """How precisely a row must be told from the best of its context, which comes the visits-th time, and what not playing it may lose; returns its gap."""
-    rows, inverse, theta, purchase = state.regression.rows, state.regression.inverse, state.regression.theta, state.purchase
-    gap, spread, along = 0.0, 0.0, purchase.along  # <x^ - x, theta_hat>, ||x^ - x||^2 in V^-1, and V^-1 (x^ - x)
+    """How precisely a row must be told from the best of its context, which comes the visits-th
+    time, and what not playing it may lose; returns its gap.
+    """
+    rows, inverse, theta, purchase = (
+        state.regression.rows,
+        state.regression.inverse,
+        state.regression.theta,
+        state.purchase,
+    )
+    # <x^ - x, theta_hat>, ||x^ - x||^2 in V^-1, and V^-1 (x^ - x)
+    gap, spread, along = 0.0, 0.0, purchase.along
     for i in range(theta.size):
         difference, along[i] = rows[best, i] - rows[row, i], 0.0
         for j in range(theta.size):
@@ -294,10 +357,14 @@ def _appraise(state: State, row: int, best: int, visits: float, now: float) -> f
     gap, spread = max(gap, 0.0), max(spread, 0.0)
     error = purchase.numbers[NOISE] * math.sqrt(spread)
     seen = max(gap, state.floor * error)
-    level = 2.0 * (math.log1p(state.evidence * visits * spread) if state.shrinking else math.log1p(now))
+    level = 2.0 * (
+        math.log1p(state.evidence * visits * spread) if state.shrinking else math.log1p(now)
+    )
     purchase.rivals[row] = best
     purchase.costs[row] = seen
-    purchase.scales[row] = purchase.numbers[NOISE] * math.sqrt(level) / seen if seen > 0.0 and row != best else 0.0
+    purchase.scales[row] = (
+        purchase.numbers[NOISE] * math.sqrt(level) / seen if seen > 0.0 and row != best else 0.0
+    )
     purchase.losses[row] = expected_loss(gap, error)
     if error > 0.0:
         add_square(purchase.telling, visits * surprise(gap / error) / spread, along)
@@ -306,7 +373,9 @@ def _appraise(state: State, row: int, best: int, visits: float, now: float) -> f
 
 @kernel
 def _price(state: State, widest: float, wait: float) -> None:
-    """Add to the cost of every pull the wait for its context, which comes in N(m) of all rounds; wait is that for a context that has come once."""
+    """Add to the cost of every pull the wait for its context, which comes in N(m) of all rounds;
+    wait is that for a context that has come once.
+    """
     ledger, purchase = state.ledger, state.purchase
     for m in range(ledger.visits.size):
         own = wait / (ledger.visits[m] + 1.0)
@@ -317,10 +386,22 @@ def _price(state: State, widest: float, wait: float) -> None:
 
 @kernel
 def _solve(state: State) -> None:
-    """Solve the program in purchase. Where it cannot be solved nothing is bought until the next solve, and the failure is counted."""
+    """Solve the program in purchase. Where it cannot be solved nothing is bought until the next
+    solve, and the failure is counted.
+    """
     ledger, purchase, rows = state.ledger, state.purchase, state.regression.rows
     warm = not math.isnan(purchase.numbers[SOLVE_DET])
-    outcome = purchase.solve(rows, purchase.costs, purchase.rivals, purchase.scales, purchase.base, purchase.pulls, purchase.prices, warm, TOLERANCE)
+    outcome = purchase.solve(
+        rows,
+        purchase.costs,
+        purchase.rivals,
+        purchase.scales,
+        purchase.base,
+        purchase.pulls,
+        purchase.prices,
+        warm,
+        TOLERANCE,
+    )
     excess = outcome.upper - outcome.lower
     ledger.clock[SOLVES] += 1
     if not excess <= TOLERANCE * outcome.lower:
@@ -329,13 +410,18 @@ def _solve(state: State) -> None:
         for row in range(purchase.pulls.size):
             purchase.pulls[row] = 0.0
             purchase.prices[row] = 0.0
-    for row in range(purchase.pulls.size):  # pulls whose rewards are still to come need not be bought again
-        purchase.pulls[row] = max(0.0, purchase.pulls[row] - max(0, ledger.chosen[row] - state.regression.pulls[row]))
+    # pulls whose rewards are still to come need not be bought again
+    for row in range(purchase.pulls.size):
+        purchase.pulls[row] = max(
+            0.0, purchase.pulls[row] - max(0, ledger.chosen[row] - state.regression.pulls[row])
+        )
 
 
 @kernel
 def _settle_noise(state: State) -> None:
-    """If the noise is unknown, its estimate: with theta ~ N(0, noise^2 / ridge I) in mind, noise^2 = (sum of squared rewards - <theta, b>) / their number."""
+    """If the noise is unknown, its estimate: with theta ~ N(0, noise^2 / ridge I) in mind, noise^2
+    = (sum of squared rewards - <theta, b>) / their number.
+    """
     if state.known:
         return
     regression, numbers = state.regression, state.purchase.numbers
@@ -344,16 +430,19 @@ def _settle_noise(state: State) -> None:
         left -= regression.base_sums[i] * regression.theta[i]
         for row in range(regression.pulls.size):
             left -= regression.sums[row] * regression.rows[row, i] * regression.theta[i]
-    numbers[NOISE] = math.sqrt(left / state.energy[REWARDS]) if left > 0.0 else 1.0  # as long as all rewards are 0, any number gives the same decisions
+    # as long as all rewards are 0, any number gives the same decisions
+    numbers[NOISE] = math.sqrt(left / state.energy[REWARDS]) if left > 0.0 else 1.0
 
 
 @kernel
 def _settle_prior(state: State) -> bool:
-    """Let the prior N(0, scale I) of theta, with scale = noise^2 / ridge, follow what the data say of the length of theta; whether it has moved.
+    """Let the prior N(0, scale I) of theta, with scale = noise^2 / ridge, follow what the data say
+    of the length of theta; whether it has moved.
 
-    The data tell of d - ridge tr V^-1 dimensions, and there |theta_hat|^2 is to be expected to be scale times as many: the fixed point is that of MacKay's
-    evidence procedure, in which the first guess counts like so many dimensions more. A theta that looks shorter is no reason to look less: it may not have been
-    looked at where it is long.
+    The data tell of d - ridge tr V^-1 dimensions, and there |theta_hat|^2 is to be expected to be
+    scale times as many: the fixed point is that of MacKay's evidence procedure, in which the first
+    guess counts like so many dimensions more. A theta that looks shorter is no reason to look less:
+    it may not have been looked at where it is long.
     """
     regression, numbers = state.regression, state.purchase.numbers
     length, told = 0.0, float(regression.theta.size)
@@ -362,9 +451,13 @@ def _settle_prior(state: State) -> bool:
         told -= numbers[RIDGE] * regression.inverse[i, i]
     if state.energy[SQUARES] <= 0.0:
         return False
-    if not state.known:  # an estimate of the noise that shrinks is no reason to expect less of directions that have not been tried
+    # an estimate of the noise that shrinks is no reason to expect less of directions that have not
+    # been tried
+    if not state.known:
         numbers[SCALE] = max(numbers[SCALE], numbers[NOISE] ** 2 / UNKNOWN_RIDGE)
-    scale = max(numbers[SCALE], (state.prior * numbers[SCALE] + length) / (state.prior + max(told, 0.0)))
+    scale = max(
+        numbers[SCALE], (state.prior * numbers[SCALE] + length) / (state.prior + max(told, 0.0))
+    )
     ridge = max(numbers[NOISE] ** 2 / scale, state.least_ridge)
     if abs(ridge - numbers[RIDGE]) < GROWTH * numbers[RIDGE]:
         return False
@@ -422,4 +515,7 @@ def _start_purchase(sets: ActionSets, noise: float, ridge: float, *, scale: floa
 def _solver() -> Pointer:
     """Made on first use: policies that solve nothing need not wait for the solver to compile."""
     vector, matrix, places = types.float64[::1], types.float64[:, ::1], types.int64[::1]
-    return Pointer(allocate_differences, (matrix, vector, places, vector, matrix, vector, vector, types.boolean, types.float64))
+    return Pointer(
+        allocate_differences,
+        (matrix, vector, places, vector, matrix, vector, vector, types.boolean, types.float64),
+    )

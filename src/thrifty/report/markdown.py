@@ -18,7 +18,11 @@ def markdown(page: Page) -> str:
     blocks = [f"# {page.title}", page.lead]
     if page.verdicts:
         blocks.append("## What becomes of the claims")
-        rows = [f"| [{v.claim.statement}](#{_anchor(v.claim.experiments[0], page)}) | {v.claim.where} | {MARKS[v.status]} {v.words} |" for v in page.verdicts]
+        rows = [
+            f"| [{v.claim.statement}](#{_anchor(v.claim.experiments[0], page)}) | "
+            f"{v.claim.where} | {MARKS[v.status]} {v.words} |"
+            for v in page.verdicts
+        ]
         blocks.append("\n".join(["| claim | where | verdict |", "|---|---|---|", *rows]))
     for section in page.sections:
         blocks += _section(section)
@@ -26,7 +30,9 @@ def markdown(page: Page) -> str:
 
 
 def write_markdown(page: Page, path: Path) -> None:
-    """Write the page, its figures beside it, and as JSON the results in its tables, if any, by which it can be told whether it is stale."""
+    """Write the page, its figures beside it, and as JSON the results in its tables, if any, by
+    which it can be told whether it is stale.
+    """
     if path.is_dir() or not path.name:
         raise InvalidInput("--markdown", "the name of a file", str(path))
     make_folder(path.parent)
@@ -56,24 +62,45 @@ def _numbers(page: Page) -> list[dict[str, Any]]:
 
 
 def _section(section: Section) -> list[str]:
-    blocks = [f"## {section.title}", *([f"*{section.where}.* {section.text}"] if section.where else [section.text] if section.text else [])]
+    blocks = [
+        f"## {section.title}",
+        *(
+            [f"*{section.where}.* {section.text}"]
+            if section.where
+            else [section.text]
+            if section.text
+            else []
+        ),
+    ]
     blocks += [_table(table) for table in section.tables]
     for picture in section.pictures:
         blocks += [f"![{section.title}]({FIGURES}/{picture.name}.svg)", picture.caption]
     for verdict in section.verdicts:
-        cases = [f"- {'✓' if finding.holds else '✗'} {f'{case.when}: ' if case.when else ''}{finding.measured}" for case, finding in verdict.pairs()]
-        blocks += [f"**{verdict.claim.statement}** {MARKS[verdict.status]} {verdict.words}.", "\n".join(cases)]
+        cases = [
+            f"- {'✓' if finding.holds else '✗'} "
+            f"{f'{case.when}: ' if case.when else ''}{finding.measured}"
+            for case, finding in verdict.pairs()
+        ]
+        blocks += [
+            f"**{verdict.claim.statement}** {MARKS[verdict.status]} {verdict.words}.",
+            "\n".join(cases),
+        ]
         blocks += [verdict.claim.remark] if verdict.claim.remark else []
     if section.results:
         rows = [table_row(result) for result in section.results]
-        blocks.append(_table(Table(tuple(rows[0]), tuple(tuple(row.values()) for row in rows), words=2)))
+        blocks.append(
+            _table(Table(tuple(rows[0]), tuple(tuple(row.values()) for row in rows), words=2))
+        )
     if section.rerun:
         blocks.append(f"Again: `{section.rerun}`")
     return blocks
 
 
 def _table(table: Table) -> str:
-    head = [f"| {' | '.join(table.headers)} |", f"|{'|'.join('---' if i < table.words else '---:' for i in range(len(table.headers)))}|"]
+    head = [
+        f"| {' | '.join(table.headers)} |",
+        f"|{'|'.join('---' if i < table.words else '---:' for i in range(len(table.headers)))}|",
+    ]
     return "\n".join([*head, *(f"| {' | '.join(map(_cell, row))} |" for row in table.rows)])
 
 
@@ -84,4 +111,8 @@ def _cell(text: str) -> str:
 def _anchor(name: str, page: Page) -> str:
     """The link to a section, as Markdown readers make it from the title."""
     title = next((section.title for section in page.sections if section.name == name), "")
-    return "".join(character for character in title.lower().replace(" ", "-") if character.isalnum() or character == "-")
+    return "".join(
+        character
+        for character in title.lower().replace(" ", "-")
+        if character.isalnum() or character == "-"
+    )
