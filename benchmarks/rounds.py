@@ -9,7 +9,7 @@ from statistics import median
 import numpy as np
 
 import thrifty as th
-from thrifty.simulation import simulate
+from thrifty.simulation.replication import simulate
 
 TITLE = "Rounds per second"
 SIZES = [(3, 2), (20, 10), (100, 20)]

@@ -5,7 +5,7 @@ constant C of the lower bound.
 import math
 
 import thrifty as th
-from thrifty.wording import plain, with_error
+from thrifty.report.wording import plain, with_error
 
 TITLE = "Growth of thrifty's regret with log n"
 NAMES = ("end-of-optimism:eps=0.05,a=2", "orthogonal")

@@ -3,9 +3,9 @@ arena, at 1e5 rounds.
 """
 
 import thrifty as th
-from thrifty.arena import GROUPS, LEADERS
-from thrifty.standings import standings
-from thrifty.wording import power, with_error
+from thrifty.experiments.arena import GROUPS, LEADERS
+from thrifty.experiments.standings import standings
+from thrifty.report.wording import power, with_error
 
 TITLE = "Runs that end stuck"
 HORIZON, REPLICATIONS = 10**5, 20

@@ -14,12 +14,12 @@ from unittest.mock import patch
 
 import numpy as np
 
-from thrifty.answers import Batch
-from thrifty.executors import Cluster, Executor, Threads
-from thrifty.paper import EXPERIMENTS
-from thrifty.questions import Chunk, Question, answer
-from thrifty.simulation import Tick
-from thrifty.study import ask, run_together
+from thrifty.experiments.paper import EXPERIMENTS
+from thrifty.simulation.replication import Tick
+from thrifty.studies.batches import Batch
+from thrifty.studies.executors import Cluster, Executor, Threads
+from thrifty.studies.study import ask, run_together
+from thrifty.studies.tasks import Chunk, Task, compute
 
 TITLE = "Studies: overhead of chunks and files, and Dask on one machine"
 FULL_SIZED = 10**6  # rounds of a replicate of `thrifty reproduce --full`
@@ -68,13 +68,13 @@ def _overhead() -> tuple[float, float]:
         for e in EXPERIMENTS
     ]
     for one in asked:
-        for question in one.questions():
-            question.try_out()
+        for task in one.tasks():
+            task.try_out()
     inside: list[float] = []
 
     def timed(chunk: Chunk, tick: Tick) -> Batch:
         begun = time.thread_time()
-        batch = answer(chunk, tick)
+        batch = compute(chunk, tick)
         inside.append(time.thread_time() - begun)
         return batch
 
@@ -82,7 +82,7 @@ def _overhead() -> tuple[float, float]:
         TemporaryDirectory() as folder,
         open(os.devnull, "w") as nowhere,
         redirect_stderr(nowhere),
-        patch("thrifty.executors.answer", timed),
+        patch("thrifty.studies.executors.compute", timed),
     ):
         begun = time.process_time()
         run_together(
@@ -98,17 +98,17 @@ def _cluster() -> tuple[float, float]:
     """Wall clock seconds of the same chunks on two threads and on two Dask workers of one
     thread.
     """
-    from thrifty.catalog import instance
     from thrifty.policies import policy
+    from thrifty.problem.catalog import instance
 
-    questions = [
-        Question(instance(name), policy(spec), FULL_SIZED)
+    tasks = [
+        Task(instance(name), policy(spec), FULL_SIZED)
         for name in ("fixed-u0.1", "scenario-one")
         for spec in ("oam", "linucb")
     ]
-    chunks = [chunk for question in questions for chunk in question.chunks(range(40))]
-    for question in questions:
-        question.try_out()
+    chunks = [chunk for task in tasks for chunk in task.chunks(range(40))]
+    for task in tasks:
+        task.try_out()
     with ExitStack() as stack:
         address = _start_cluster(stack)
         cluster = Cluster(address)
@@ -116,14 +116,14 @@ def _cluster() -> tuple[float, float]:
         cluster.client.wait_for_workers(2, timeout=60)
         for executor in (Threads(2), cluster):
             # compile on both workers
-            _seconds(executor, [Chunk(question, 0, 1) for question in questions * 4])
+            _seconds(executor, [Chunk(task, 0, 1) for task in tasks * 4])
         pairs = [(_seconds(Threads(2), chunks), _seconds(cluster, chunks)) for _ in range(3)]
     return min(threads for threads, _ in pairs), min(dask for _, dask in pairs)
 
 
 def _seconds(executor: Executor, chunks: list[Chunk]) -> float:
     begun = time.perf_counter()
-    total = sum(np.sum(batch.solves) for _, batch in executor.answers(chunks, lambda rounds: None))
+    total = sum(np.sum(batch.solves) for _, batch in executor.run(chunks, lambda rounds: None))
     assert total >= 0
     return time.perf_counter() - begun
 

@@ -3,9 +3,9 @@ changed at a time.
 """
 
 import thrifty as th
-from thrifty.arena import GROUPS
-from thrifty.standings import standings
-from thrifty.wording import power, with_error
+from thrifty.experiments.arena import GROUPS
+from thrifty.experiments.standings import standings
+from thrifty.report.wording import power, with_error
 
 TITLE = "The parts of thrifty"
 VARIANTS = {

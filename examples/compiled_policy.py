@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import thrifty as th
+from thrifty.extending.conformance import check_policy
+from thrifty.numerics.regression import Regression, look, observe, start_regression
 from thrifty.policies.base import Choice, Ledger, Policy, choose, implements, learn, start_ledger
-from thrifty.policies.checks import check_policy
-from thrifty.policies.moves import greedy_arm
-from thrifty.regression import Regression, look, observe, start_regression
+from thrifty.policies.shared.selection import greedy_arm
 
 EXPLORE, COMMIT = range(2)  # indices into labels
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import thrifty as th
-from thrifty import arena
+from thrifty.experiments import arena
 from thrifty.report.html import write_html
 from thrifty.report.markdown import write_markdown
 

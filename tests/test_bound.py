@@ -7,7 +7,7 @@ import pytest
 
 import thrifty as th
 from tests.oracles import certificate
-from thrifty.catalog import CATALOG
+from thrifty.problem.catalog import CATALOG
 
 
 @pytest.mark.parametrize("name", CATALOG)

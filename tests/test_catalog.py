@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import thrifty as th
-from thrifty.catalog import CATALOG, FAMILIES, describe
-from thrifty.catalog import problem as named_problem
-from thrifty.simulation import simulate
+from thrifty.problem.catalog import CATALOG, FAMILIES, describe
+from thrifty.problem.catalog import problem as named_problem
+from thrifty.simulation.replication import simulate
 
 
 @pytest.mark.parametrize("name", CATALOG)

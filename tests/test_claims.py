@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import thrifty as th
-from thrifty import comparisons, paper
-from thrifty.claims import judge
-from thrifty.paper import CLAIMS, EXPERIMENTS
-from thrifty.results import Result
-from thrifty.simulation import checkpoints
+from thrifty.experiments import comparisons, paper
+from thrifty.experiments.claims import judge
+from thrifty.experiments.paper import CLAIMS, EXPERIMENTS
+from thrifty.simulation.replication import checkpoints
+from thrifty.studies.results import Result
 
 HORIZONS = (10**4, 10**5, 10**6)
 CONSTANT = 10.0  # of every made-up instance

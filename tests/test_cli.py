@@ -9,7 +9,7 @@ import sys
 import pytest
 
 import thrifty as th
-from thrifty.catalog import CATALOG
+from thrifty.problem.catalog import CATALOG
 
 
 def thrifty(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -287,8 +287,8 @@ def test_help_waits_for_neither_numpy_nor_the_compiler():
 import sys
 sys.argv = ["thrifty", "--help"]
 try:
-    import thrifty.cli
-    thrifty.cli.main()
+    import thrifty.cli.app
+    thrifty.cli.app.main()
 except SystemExit:
     print(sorted({"numpy", "numba", "rich", "scipy"} & set(sys.modules)))
 """

@@ -7,11 +7,11 @@ import sys
 import time
 from pathlib import Path
 
-from thrifty import compilation
+from thrifty.numerics import compilation
 
 PACKAGE = Path(compilation.__file__).parent
 SOLVE = (
-    "from thrifty.dense import squared_norms as f; import numpy as np; f(np.eye(2), "
+    "from thrifty.numerics.dense import squared_norms as f; import numpy as np; f(np.eye(2), "
     "np.empty(2)); print(sum(f.stats.cache_hits.values()))"
 )
 
@@ -51,7 +51,7 @@ def test_machine_code_nobody_ran_for_a_month_is_forgotten(tmp_path):
     (tmp_path / "recent").mkdir()
     long_ago = time.time() - 40 * 24 * 3600
     os.utime(tmp_path / "old", (long_ago, long_ago))
-    run("import thrifty.compilation as c; c.cache_folder()", tmp_path)
+    run("import thrifty.numerics.compilation as c; c.cache_folder()", tmp_path)
     assert not (tmp_path / "old").exists()
     assert (tmp_path / "recent").exists()
 
@@ -60,7 +60,9 @@ def test_without_a_place_to_keep_it_code_is_compiled_anew(tmp_path):
     blocked = tmp_path / "file"
     blocked.write_text("not a folder")
     assert run(SOLVE, blocked) == "0"
-    assert run("import thrifty.compilation as c; print(c.cache_folder())", blocked) == "None"
+    assert (
+        run("import thrifty.numerics.compilation as c; print(c.cache_folder())", blocked) == "None"
+    )
 
 
 def test_other_packages_keep_their_cache_folder(tmp_path):

@@ -13,13 +13,14 @@ from pathlib import Path
 import pytest
 
 import thrifty as th
-from thrifty import catalog, cli
+from thrifty.cli import app as cli
 from thrifty.policies import POLICIES
-from thrifty.study_files import StudyFile, read_study
+from thrifty.problem import catalog
+from thrifty.studies.study_files import StudyFile, read_study
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-MODULES = ["thrifty.allocation.front", "thrifty.bound"]
+MODULES = ["thrifty.allocation.allocations", "thrifty.allocation.bound"]
 
 
 @pytest.mark.parametrize(

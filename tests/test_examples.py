@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import thrifty as th
-from thrifty.policies.checks import check_policy
-from thrifty.simulation import simulate
+from thrifty.extending.conformance import check_policy
+from thrifty.simulation.replication import simulate
 
 EXAMPLES = sorted((Path(__file__).parent.parent / "examples").glob("*.py"))
 

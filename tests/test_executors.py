@@ -19,9 +19,9 @@ import pytest
 import thrifty as th
 from tests.test_study import same
 from thrifty.errors import Unreachable
-from thrifty.executors import Cluster, Threads, _answer_there
-from thrifty.questions import Question, answer, installed_code
-from thrifty.store import read_results
+from thrifty.studies.executors import Cluster, Threads, compute_remotely
+from thrifty.studies.store import read_results
+from thrifty.studies.tasks import Task, compute, installed_code
 
 THRIFTY = [sys.executable, "-m", "thrifty"]
 
@@ -214,16 +214,16 @@ def test_a_host_that_does_not_exist(tmp_path):
 
 
 def test_a_worker_with_other_code_refuses():
-    [chunk] = Question(th.instance("fixed-u0.1"), th.LinTS(), 100).chunks(range(2))
-    assert np.array_equal(_answer_there(chunk, installed_code()).regret, answer(chunk).regret)
+    [chunk] = Task(th.instance("fixed-u0.1"), th.LinTS(), 100).chunks(range(2))
+    assert np.array_equal(compute_remotely(chunk, installed_code()).regret, compute(chunk).regret)
     with pytest.raises(Unreachable, match="another version"):
-        _answer_there(chunk, "other")
+        compute_remotely(chunk, "other")
 
 
 def test_a_question_that_travels_takes_nothing_derived_along():
-    question = Question(th.instance("fixed-u0.1"), th.LinTS(), 100)
-    key, times = question.key, question.times
-    arrived = pickle.loads(pickle.dumps(question))
+    task = Task(th.instance("fixed-u0.1"), th.LinTS(), 100)
+    key, times = task.key, task.times
+    arrived = pickle.loads(pickle.dumps(task))
     assert set(vars(arrived)) == {"problem", "policy", "horizon", "seed", "rewards"}
     assert arrived.key == key
     assert np.array_equal(arrived.times, times)
@@ -258,16 +258,14 @@ def test_a_cluster_that_does_not_answer_changes_nothing(tmp_path):
 
 
 def test_giving_up_stops_the_threads():
-    question = Question(th.instance("fixed-u0.1"), th.LinUCB(), 10**9)
-    question.try_out()
-    answers = Threads(2).answers(question.chunks(range(4)), lambda rounds: None)
+    task = Task(th.instance("fixed-u0.1"), th.LinUCB(), 10**9)
+    task.try_out()
+    answers = Threads(2).run(task.chunks(range(4)), lambda rounds: None)
     closing = time.monotonic()
     answers.close()
     assert time.monotonic() - closing < 1
-    short = Question(th.instance("fixed-u0.1"), th.LinUCB(), 100)
-    mixed = Threads(2).answers(
-        [*short.chunks(range(1)), *question.chunks(range(4))], lambda rounds: None
-    )
+    short = Task(th.instance("fixed-u0.1"), th.LinUCB(), 100)
+    mixed = Threads(2).run([*short.chunks(range(1)), *task.chunks(range(4))], lambda rounds: None)
     next(mixed)  # the short one is done while the others, of minutes each, are at work
     closing = time.monotonic()
     mixed.close()
@@ -275,9 +273,9 @@ def test_giving_up_stops_the_threads():
 
 
 def test_an_answer_takes_its_share_of_the_time():
-    question = Question(th.instance("fixed-u0.1"), th.LinUCB(), 10**6)
-    question.try_out()
+    task = Task(th.instance("fixed-u0.1"), th.LinUCB(), 10**6)
+    task.try_out()
     for threads in (1, 2):
-        [(_, batch)] = Threads(threads).answers(question.chunks(range(1)), lambda rounds: None)
+        [(_, batch)] = Threads(threads).run(task.chunks(range(1)), lambda rounds: None)
         assert 0 < batch.seconds < 5 / threads
     assert Threads().count == len(os.sched_getaffinity(0))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import thrifty as th
-from thrifty.snapshots import pack
+from thrifty.online.state_files import pack
 
 SETS = th.ActionSets(
     [[[1, 0], [0, 1], [0.9, 0.5]], [[1, 0], [0.8, 0.3]]],

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from thrifty.compilation import compiled
-from thrifty.regression import (
+from thrifty.numerics.compilation import compiled
+from thrifty.numerics.regression import (
     LOGDET,
     STRANGERS,
     carry_regression,

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 import thrifty as th
-from thrifty import reproduction
-from thrifty.catalog import problem
-from thrifty.paper import CLAIMS, EXPERIMENTS, Size
-from thrifty.questions import Question, answer
+from thrifty.experiments import reproduction
+from thrifty.experiments.paper import CLAIMS, EXPERIMENTS, Size
+from thrifty.problem.catalog import problem
 from thrifty.report.html import write_html
+from thrifty.studies.tasks import Task, compute
 
 DOCS = Path(__file__).parent.parent / "docs"
 SMALL = tuple(
@@ -196,10 +196,8 @@ def test_the_documented_reproduction_is_of_this_code(name):
     """
     cheap = [entry for entry in NUMBERS if entry["section"] == name and entry["horizon"] <= CHEAP]
     for entry in cheap or [entry for entry in NUMBERS if entry["section"] == name]:
-        question = Question(
-            problem(entry["instance"]), th.policy(entry["policy"]), entry["horizon"]
-        )
-        batch = answer(question.chunks(range(1))[0])
+        task = Task(problem(entry["instance"]), th.policy(entry["policy"]), entry["horizon"])
+        batch = compute(task.chunks(range(1))[0])
         assert float(batch.regret[0, -1].sum()) == entry["first"], STALE
 
 

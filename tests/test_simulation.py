@@ -7,7 +7,7 @@ import pytest
 
 import thrifty as th
 from thrifty.policies import POLICIES
-from thrifty.simulation import (
+from thrifty.simulation.replication import (
     checkpoints,
     draw_context,
     play,

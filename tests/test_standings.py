@@ -7,7 +7,7 @@ import pytest
 
 import thrifty as th
 from tests.plain import FirstArm
-from thrifty.standings import relative, standings, stuck_runs
+from thrifty.experiments.standings import relative, standings, stuck_runs
 
 NAMES = ["fixed-u0.1", "scenario-one"]
 

@@ -12,10 +12,10 @@ import pytest
 
 import thrifty as th
 from tests.test_study import same
-from thrifty.answers import Batch, assemble, gaps
 from thrifty.errors import SetAside
-from thrifty.questions import Question, _code, _source_files, answer
-from thrifty.store import Store, read_results
+from thrifty.studies.batches import Batch, assemble, missing_ranges
+from thrifty.studies.store import Store, read_results
+from thrifty.studies.tasks import Task, _code, _source_files, compute
 
 ASKED = {"horizon": 400, "replications": 6, "seed": 3}
 
@@ -48,7 +48,7 @@ def files_of(folder):
     ],
 )
 def test_gaps(ranges, missing):
-    assert gaps([batch(*ends) for ends in ranges], 10) == missing
+    assert missing_ranges([batch(*ends) for ends in ranges], 10) == missing
 
 
 def test_assembling_takes_each_replicate_once():
@@ -59,12 +59,12 @@ def test_assembling_takes_each_replicate_once():
 
 
 def test_what_is_written_is_read_back_bit_for_bit(tmp_path):
-    question = Question(th.instance("scenario-one"), th.OAM(), 500)
+    task = Task(th.instance("scenario-one"), th.OAM(), 500)
     store = Store(tmp_path)
-    [chunk] = question.chunks(range(3))
-    played = answer(chunk)
-    store.write(question, played)
-    [found] = store.read(question)
+    [chunk] = task.chunks(range(3))
+    played = compute(chunk)
+    store.write(task, played)
+    [found] = store.read(task)
     for name in ("regret", "rounds", "solves", "unsolved"):
         assert np.array_equal(getattr(found, name), getattr(played, name))
     assert (found.first, found.stop, found.seconds) == (0, 3, played.seconds)
@@ -130,15 +130,15 @@ def test_another_truth_under_the_same_name_is_another_file(tmp_path):
 
 
 def test_a_change_of_the_code_that_computes_is_another_key(tmp_path, monkeypatch):
-    question = Question(th.instance("fixed-u0.1"), th.LinTS(), 100)
+    task = Task(th.instance("fixed-u0.1"), th.LinTS(), 100)
     others = {
-        Question(th.instance("fixed-u0.1"), policy, 100).code for policy in (th.OAM(), th.LinUCB())
+        Task(th.instance("fixed-u0.1"), policy, 100).code for policy in (th.OAM(), th.LinUCB())
     }
-    assert question.code not in others  # each hashes its own file
-    monkeypatch.setattr("thrifty.questions._code", _code.__wrapped__)  # not from memory
-    assert Question(th.instance("fixed-u0.1"), th.LinTS(), 100).key == question.key
-    monkeypatch.setattr("thrifty.questions.version", lambda package: "another")
-    assert Question(th.instance("fixed-u0.1"), th.LinTS(), 100).key != question.key
+    assert task.code not in others  # each hashes its own file
+    monkeypatch.setattr("thrifty.studies.tasks._code", _code.__wrapped__)  # not from memory
+    assert Task(th.instance("fixed-u0.1"), th.LinTS(), 100).key == task.key
+    monkeypatch.setattr("thrifty.studies.tasks.version", lambda package: "another")
+    assert Task(th.instance("fixed-u0.1"), th.LinTS(), 100).key != task.key
 
 
 def spoil_nonsense(path):
@@ -211,11 +211,11 @@ def test_a_file_that_cannot_be_trusted_is_named_set_aside_and_computed_again(tmp
 
 
 def test_a_bit_that_flips_anywhere_changes_no_number(tmp_path):
-    question = Question(th.instance("fixed-u0.1"), th.OAM(), 400)
+    task = Task(th.instance("fixed-u0.1"), th.OAM(), 400)
     store = Store(tmp_path)
-    [chunk] = question.chunks(range(4))
-    played = answer(chunk)
-    store.write(question, played)
+    [chunk] = task.chunks(range(4))
+    played = compute(chunk)
+    store.write(task, played)
     [path] = files_of(tmp_path)
     content, noticed = path.read_bytes(), 0
     for position in range(0, len(content), 37):
@@ -224,7 +224,7 @@ def test_a_bit_that_flips_anywhere_changes_no_number(tmp_path):
         )
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            found = store.read(question)
+            found = store.read(task)
         noticed += len(caught)
         assert len(caught) + len(found) == 1
         assert all(
@@ -335,7 +335,7 @@ FULL_DISK = """
 import resource, sys
 import thrifty as th
 resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
-from thrifty import cli
+from thrifty.cli import app as cli
 sys.argv = [
     *("thrifty", "run", "fixed-u0.1", "--policy", "lints"),
     *("--horizon", "300", "--replications", "20", "--out", sys.argv[1]),
@@ -369,7 +369,7 @@ def test_compiled_policies_of_ones_own_differ_by_all_their_parameters_and_all_th
 
     problem = th.instance("fixed-u0.1")
     keys = {
-        Question(problem, policy, 100).key
+        Task(problem, policy, 100).key
         for policy in (Needy(arm=0), Needy(arm=1), Inherited(), th.OAM())
     }
     assert len(keys) == 4
@@ -381,7 +381,7 @@ def test_a_policy_without_a_file_cannot_be_kept(tmp_path):
         "Made", (), {"__module__": "nowhere", "start": None, "choose": None, "learn": None}
     )()
     with pytest.raises(th.InvalidInput, match="a policy defined in a file"):
-        Question(th.instance("fixed-u0.1"), made, 100).code  # noqa: B018
+        Task(th.instance("fixed-u0.1"), made, 100).code  # noqa: B018
 
 
 def test_policies_of_ones_own_are_kept_by_their_parameters_and_their_code(tmp_path):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import thrifty as th
-from thrifty.results import Result
+from thrifty.studies.results import Result
 
 
 def same(one, other):

@@ -9,8 +9,8 @@ import pytest
 
 import thrifty as th
 from tests.test_study import same
-from thrifty.store import read_results
-from thrifty.study_files import read_study
+from thrifty.studies.store import read_results
+from thrifty.studies.study_files import read_study
 
 STUDY = """# a comment
 instances = ["fixed-u0.1", "mine.toml", "random-theta:arms=7,seed=each"]

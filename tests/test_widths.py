@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from thrifty.widths import level, oful
+from thrifty.numerics.widths import level, oful
 
 
 def test_the_papers_level_at_ten_thousand_rounds():

@@ -7,10 +7,8 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from thrifty.actions import ActionSets
     from thrifty.allocation import Allocation, Status, allocate
-    from thrifty.bound import Bound, lower_bound
-    from thrifty.catalog import instance
+    from thrifty.allocation.bound import Bound, lower_bound
     from thrifty.errors import (
         BadFile,
         InvalidInput,
@@ -19,8 +17,8 @@ if TYPE_CHECKING:
         UnknownName,
         Unreachable,
     )
-    from thrifty.instances import Instance
-    from thrifty.learner import Decision, Explanation, Learner
+    from thrifty.online.decisions import Decision, Explanation
+    from thrifty.online.learner import Learner
     from thrifty.policies import (
         DEL,
         IDS,
@@ -36,44 +34,47 @@ if TYPE_CHECKING:
         Thrifty,
         policy,
     )
-    from thrifty.results import Result
-    from thrifty.study import Study, run
+    from thrifty.problem.action_sets import ActionSets
+    from thrifty.problem.catalog import instance
+    from thrifty.problem.instances import Instance
+    from thrifty.studies.results import Result
+    from thrifty.studies.study import Study, run
 
 # Imported on first use: `thrifty --help` should wait neither for NumPy nor for the compiler.
 _HOMES = {
-    "ActionSets": "thrifty.actions",
+    "ActionSets": "thrifty.problem.action_sets",
     "Allocation": "thrifty.allocation",
     "BadFile": "thrifty.errors",
-    "Bound": "thrifty.bound",
+    "Bound": "thrifty.allocation.bound",
     "DEL": "thrifty.policies",
-    "Decision": "thrifty.learner",
+    "Decision": "thrifty.online.decisions",
     "EGreedy": "thrifty.policies",
     "EndOA": "thrifty.policies",
-    "Explanation": "thrifty.learner",
+    "Explanation": "thrifty.online.decisions",
     "Greedy": "thrifty.policies",
     "IDS": "thrifty.policies",
-    "Instance": "thrifty.instances",
+    "Instance": "thrifty.problem.instances",
     "InvalidInput": "thrifty.errors",
-    "Learner": "thrifty.learner",
+    "Learner": "thrifty.online.learner",
     "LinTS": "thrifty.policies",
     "LinUCB": "thrifty.policies",
     "OAM": "thrifty.policies",
     "OSSB": "thrifty.policies",
     "Policy": "thrifty.policies",
-    "Result": "thrifty.results",
+    "Result": "thrifty.studies.results",
     "SOLID": "thrifty.policies",
     "SetAside": "thrifty.errors",
     "Status": "thrifty.allocation",
-    "Study": "thrifty.study",
+    "Study": "thrifty.studies.study",
     "Thrifty": "thrifty.policies",
     "ThriftyError": "thrifty.errors",
     "UnknownName": "thrifty.errors",
     "Unreachable": "thrifty.errors",
     "allocate": "thrifty.allocation",
-    "instance": "thrifty.catalog",
-    "lower_bound": "thrifty.bound",
+    "instance": "thrifty.problem.catalog",
+    "lower_bound": "thrifty.allocation.bound",
     "policy": "thrifty.policies",
-    "run": "thrifty.study",
+    "run": "thrifty.studies.study",
 }
 
 __version__ = version("thrifty")

@@ -1,5 +1,5 @@
 """`python -m thrifty` is the command line."""
 
-from thrifty.cli import main
+from thrifty.cli.app import main
 
 main()

@@ -23,11 +23,24 @@ class ThriftyError(Exception):
 
 
 class InvalidInput(ThriftyError, ValueError):
-    """A value that cannot be used."""
+    """A value that cannot be used: where it stands, what was expected, and perhaps what to do."""
 
-    def __init__(self, where: str, expected: str, got: object) -> None:
-        super().__init__(f"{where}: {expected} expected, got {_short(got)}")
+    def __init__(self, where: str, expected: str, got: object, *, hint: str = "") -> None:
+        super().__init__(
+            f"{where}: {expected} expected, got {_short(got)}" + (f"; {hint}" if hint else "")
+        )
         self.where, self.expected, self.got = where, expected, got
+
+
+class MissingInput(ThriftyError, ValueError):
+    """Something that has to be given; the message says how."""
+
+
+class MissingPackage(ThriftyError, ImportError):
+    """A package that is not installed; the message says how to install it."""
+
+    def __init__(self, needed_by: str, package: str, extra: str) -> None:
+        super().__init__(f"{needed_by} needs {package}: pip install 'thrifty[{extra}]'")
 
 
 class UnknownName(ThriftyError, LookupError):
@@ -49,6 +62,10 @@ class BadFile(ThriftyError):
 
 class Unreachable(ThriftyError):
     """Another machine that does not answer, or not as it must."""
+
+
+class CacheUnavailable(UserWarning):
+    """Machine code cannot be kept on disk, so that every process compiles again."""
 
 
 class SetAside(UserWarning):

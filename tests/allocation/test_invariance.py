@@ -150,4 +150,4 @@ def test_an_added_arm_can_move_the_bound_either_way():
     line = Arms(np.array([[1, 0], [0.99, 0.02]]), np.array([0, 0.01]), np.array([True, False]))
     assert value(line) == close(200)
     assert value(with_arm(line, [0, 1], 1.0)) == close(8)  # a cheap source of information
-    assert value(with_arm(line, [1, 0.02], 1e-3)) == close(2000)  # a hard question
+    assert value(with_arm(line, [1, 0.02], 1e-3)) == close(2000)  # a hard task

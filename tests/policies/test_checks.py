@@ -3,8 +3,8 @@
 import pytest
 
 import thrifty as th
+from thrifty.extending.conformance import CHECKS, check_policy
 from thrifty.policies import POLICIES
-from thrifty.policies.checks import CHECKS, check_policy
 
 VARIANTS = [
     *POLICIES,

@@ -5,8 +5,13 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from thrifty.policies.hopes import add_square, expected_loss, surprise, weigh_news
-from thrifty.policies.moves import mix
+from thrifty.policies.shared.selection import mix
+from thrifty.policies.shared.value_of_information import (
+    add_square,
+    expected_loss,
+    surprise,
+    weigh_news,
+)
 
 
 @pytest.mark.parametrize("gap", [0.0, 0.3, 2.0])

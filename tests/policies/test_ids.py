@@ -8,9 +8,9 @@ import pytest
 import thrifty as th
 from tests.policies import twins, twins_of_evidence
 from tests.policies.test_twins import copyless
-from thrifty.policies.checks import LearnerPlayer
-from thrifty.policies.evidence import LEAST
-from thrifty.simulation import simulate
+from thrifty.extending.conformance import LearnerPlayer
+from thrifty.policies.shared.alternatives import LEAST
+from thrifty.simulation.replication import simulate
 
 CLEAR = th.Instance(
     th.ActionSets([[[1.0, 0], [0, 1]], [[0, 1.0], [-0.8, 0.2], [-0.8, 0.2]]]),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import thrifty as th
-from thrifty.dense import invert_positive
+from thrifty.numerics.dense import invert_positive
 from thrifty.policies.solid import HIGHEST, PRICE
 
 ARMS = np.random.default_rng(1).normal(size=(20, 5))

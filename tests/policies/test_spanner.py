@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import thrifty as th
-from thrifty.policies.spanner import barycentric_spanner, spanner_rows
+from thrifty.policies.shared.spanner import barycentric_spanner, spanner_rows
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import thrifty as th
+from thrifty.numerics.regression import LOGDET
 from thrifty.policies.base import SOLVES
 from thrifty.policies.thrifty import NOISE
-from thrifty.regression import LOGDET
 
 SETS = th.ActionSets(
     [np.random.default_rng(1).normal(size=(6, 3)), np.random.default_rng(2).normal(size=(4, 3))]

@@ -7,8 +7,8 @@ import pytest
 
 import thrifty as th
 from tests.policies import twins, twins_of_evidence
-from thrifty.policies.checks import LearnerPlayer
-from thrifty.simulation import simulate
+from thrifty.extending.conformance import LearnerPlayer
+from thrifty.simulation.replication import simulate
 
 ROUNDS = 2000
 RANDOM = th.Instance(

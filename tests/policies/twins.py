@@ -11,7 +11,7 @@ from itertools import combinations
 import numpy as np
 
 import thrifty as th
-from thrifty.simulation import streams
+from thrifty.simulation.replication import streams
 
 SEED = 3
 

@@ -10,7 +10,7 @@ import thrifty as th
 from thrifty.report.html import html, write_html
 from thrifty.report.markdown import markdown, write_markdown
 from thrifty.report.pages import study_page
-from thrifty.wording import plain
+from thrifty.report.wording import plain
 
 VOID = {"meta", "br", "img", "path", "use", "rect"}
 

@@ -5,6 +5,6 @@ regret.
 for compiled code.
 """
 
-from thrifty.allocation.front import Allocation, Status, allocate
+from thrifty.allocation.allocations import Allocation, Status, allocate
 
 __all__ = ["Allocation", "Status", "allocate"]

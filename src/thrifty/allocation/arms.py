@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from thrifty.allocation.interior import Program
+from thrifty.allocation.interior_point import Program
 from thrifty.allocation.reduction import reduce_arms
 from thrifty.allocation.working_sets import MET, Solution, solve_program
-from thrifty.arrays import Bools, Floats
-from thrifty.compilation import compiled
+from thrifty.numerics.arrays import Bools, Floats
+from thrifty.numerics.compilation import compiled
 
 
 class Outcome(NamedTuple):

@@ -8,7 +8,7 @@ how the point was found.
 
 import numpy as np
 
-from thrifty.compilation import compiled
+from thrifty.numerics.compilation import compiled
 
 # a constraint value up to 1 + ROUNDING counts as met where the point cannot be rescaled
 ROUNDING = 1e-13

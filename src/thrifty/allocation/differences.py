@@ -11,12 +11,12 @@ base information F, positive definite.
 import numpy as np
 
 from thrifty.allocation.arms import Outcome
-from thrifty.allocation.interior import Program
+from thrifty.allocation.interior_point import Program
 from thrifty.allocation.working_sets import solve_program
-from thrifty.arrays import Floats, Ints
-from thrifty.compilation import compiled
-from thrifty.dense import squared_norms
-from thrifty.spans import grow_basis
+from thrifty.numerics.arrays import Floats, Ints
+from thrifty.numerics.bases import grow_basis
+from thrifty.numerics.compilation import compiled
+from thrifty.numerics.dense import squared_norms
 
 
 @compiled
@@ -59,8 +59,7 @@ def allocate_differences(
             )
     squared_norms(arms, sizes)
     basis, picked = np.zeros((d, d)), np.empty(d, np.int64)
-    nothing = int(np.int64(0))  # a literal would compile grow_basis a second time
-    rank = grow_basis(arms, costs, sizes, basis, nothing, picked)
+    rank = grow_basis(arms, costs, sizes, basis, 0, picked)
     program = Program(columns, constraints, base / unit, False)
     value = unit * widest
     spend, worth = np.zeros(k), np.zeros(told.size)

@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from thrifty.allocation.interior import Program
-from thrifty.arrays import Bools, Floats, Ints
-from thrifty.compilation import compiled
-from thrifty.dense import multiply_transposed, squared_norms, take_columns
-from thrifty.spans import VANISHING, grow_basis, take_out
+from thrifty.allocation.interior_point import Program
+from thrifty.numerics.arrays import Bools, Floats, Ints
+from thrifty.numerics.bases import VANISHING, grow_basis, project_off
+from thrifty.numerics.compilation import compiled
+from thrifty.numerics.dense import multiply_transposed, squared_norms, take_columns
 
 
 class Reduction(NamedTuple):
@@ -58,8 +58,7 @@ def reduce_arms(
     if not homogeneous:
         # the columns of base are no vectors of their own: one scale for all
         free_sizes[:] = free_sizes.max()
-    nothing = int(np.int64(0))  # a literal would compile grow_basis a second time
-    free_rank = grow_basis(free, np.ones(free.shape[1]), free_sizes, basis, nothing, picked)
+    free_rank = grow_basis(free, np.ones(free.shape[1]), free_sizes, basis, 0, picked)
     first = free_rank if homogeneous else 0
 
     rows = np.flatnonzero(~best)
@@ -67,7 +66,7 @@ def reduce_arms(
     rest, sizes, lengths = arms.copy(), np.empty(rows.size), np.empty(rows.size)
     squared_norms(arms, sizes)
     for q in range(free_rank):
-        take_out(basis[q], rest, lengths)
+        project_off(basis[q], rest, lengths)
     squared_norms(rest if homogeneous else arms, lengths)
     # the others teach nothing and need no proof
     informative = np.flatnonzero(lengths > VANISHING * VANISHING * sizes)
@@ -87,7 +86,7 @@ def reduce_arms(
         known[:, free_rank:] = 0.0
     anchors = picked[free_rank:rank].copy()
     if not homogeneous:
-        spanned = grow_basis(arms, costs, sizes, basis, nothing, picked)
+        spanned = grow_basis(arms, costs, sizes, basis, 0, picked)
         anchors = picked[:spanned].copy()
     return Reduction(
         _normal_form(coordinates, costs, known, homogeneous),

@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from thrifty.allocation.certificate import ROUNDING, lower_bound, upper_bound
-from thrifty.allocation.interior import Program, interior_point
-from thrifty.arrays import Bools, Floats, Ints
-from thrifty.compilation import compiled
-from thrifty.dense import add_gram, factor, multiply_transposed, take_columns, whiten
+from thrifty.allocation.interior_point import Program, interior_point
+from thrifty.numerics.arrays import Bools, Floats, Ints
+from thrifty.numerics.compilation import compiled
+from thrifty.numerics.dense import add_gram, factor, multiply_transposed, take_columns, whiten
 
 MAX_ROUNDS = 100
 # restarts from the best point so far, closer to the middle, before a solve is given up

@@ -8,7 +8,7 @@ from typing import Any
 
 from thrifty.errors import InvalidInput, UnknownName
 from thrifty.policies.base import Policy
-from thrifty.policies.directed import DEL
+from thrifty.policies.del_ import DEL
 from thrifty.policies.egreedy import EGreedy
 from thrifty.policies.endoa import EndOA
 from thrifty.policies.greedy import Greedy
@@ -19,7 +19,7 @@ from thrifty.policies.oam import OAM
 from thrifty.policies.ossb import OSSB
 from thrifty.policies.solid import SOLID
 from thrifty.policies.thrifty import Thrifty
-from thrifty.specs import split_parameters
+from thrifty.problem.specs import split_parameters
 
 __all__ = [
     "DEL",

@@ -1,24 +1,15 @@
-"""Epsilon-greedy: the arm that looks best, or now and then any arm (Langford and Zhang 2007 for
-contexts).
-"""
+"""Epsilon-greedy: the greedy arm, or with a small probability any arm (Langford and Zhang 2007)."""
 
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from thrifty.actions import ActionSets
-from thrifty.arrays import Ints
-from thrifty.policies.base import (
-    ROUNDS,
-    Choice,
-    Ledger,
-    Policy,
-    choose,
-    implements,
-    learn,
-    start_ledger,
-)
-from thrifty.policies.moves import greedy_arm
-from thrifty.regression import Regression, look, observe, start_regression
+from thrifty.numerics.arrays import Ints
+from thrifty.numerics.regression import Regression, observe, start_regression, update_arms
+from thrifty.policies.base import Policy
+from thrifty.policies.shared.ledger import Ledger, start_ledger
+from thrifty.policies.shared.selection import greedy_arm
+from thrifty.policies.shared.stubs import Choice, choose, implements, learn
+from thrifty.problem.action_sets import ActionSets
 
 EXPLOIT, FORCED = range(2)
 
@@ -29,9 +20,9 @@ class EGreedy(Policy):
 
     Parameters
     ----------
-    epsilon : the probability of exploring in the first round
-    decay : how it falls; 0 keeps it constant, and regret linear
-    ridge : what V starts from
+    epsilon : probability of exploring in the first round
+    decay : rate at which it falls; 0 keeps it constant, and regret linear
+    ridge : V starts from ridge times the identity
     """
 
     epsilon: float = 1.0
@@ -46,14 +37,16 @@ class EGreedy(Policy):
         self._above(0, "ridge")
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
-        regression = start_regression(sets.rows, ridge=self.ridge, largest_set=sets.largest)
         return State(
-            start_ledger(sets, uniforms=2), regression, float(self.epsilon), float(self.decay)
+            start_ledger(sets, uniforms=2),
+            start_regression(sets.rows, ridge=self.ridge, largest_set=sets.largest),
+            epsilon=float(self.epsilon),
+            decay=float(self.decay),
         )
 
 
 class State(NamedTuple):
-    """What epsilon-greedy remembers."""
+    """The state of epsilon-greedy."""
 
     ledger: Ledger
     regression: Regression
@@ -64,9 +57,10 @@ class State(NamedTuple):
 @implements(choose, State)
 def _choose(state: State, context: int, arms: Ints) -> Choice:
     whether, which = state.ledger.uniforms[0], state.ledger.uniforms[1]
-    if whether < state.epsilon * (state.ledger.clock[ROUNDS] + 1.0) ** -state.decay:
+    t = state.ledger.counters[0].rounds + 1.0
+    if whether < state.epsilon * t**-state.decay:
         return Choice(arms[int(which * arms.size)], FORCED)
-    look(state.regression, arms)
+    update_arms(state.regression, arms)
     return Choice(greedy_arm(state.regression, arms), EXPLOIT)
 
 

@@ -1,5 +1,6 @@
-"""EndOA: the algorithm of "The end of optimism?" (Lattimore and Szepesvari 2017): explore by plan,
-and start over if the plan was wrong.
+"""EndOA: the algorithm of "The end of optimism?" (Lattimore and Szepesvari 2017).
+
+Explore by a plan made once, and start over with UCB if the plan turns out to be wrong.
 """
 
 import math
@@ -8,36 +9,28 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from thrifty.actions import ActionSets
-from thrifty.arrays import Bools, Floats, Ints
-from thrifty.compilation import kernel
 from thrifty.errors import InvalidInput
-from thrifty.policies.base import (
-    Choice,
-    Ledger,
-    Moves,
-    Policy,
-    choose,
-    implements,
-    learn,
-    start_ledger,
-)
-from thrifty.policies.moves import greedy_arm
-from thrifty.policies.plan import Plan, estimate_gaps, solve_plan, start_plan
-from thrifty.policies.spanner import spanner_rows
-from thrifty.regression import STRANGERS, Regression, observe, start_regression
-from thrifty.widths import level
+from thrifty.numerics.arrays import Bools, Floats, Ints
+from thrifty.numerics.compilation import kernel
+from thrifty.numerics.records import Record, Records
+from thrifty.numerics.regression import Regression, observe, start_regression
+from thrifty.numerics.widths import level
+from thrifty.policies.base import Policy
+from thrifty.policies.shared.ledger import Ledger, Renumbering, start_ledger
+from thrifty.policies.shared.plan import Plan, estimate_gaps, solve_plan, start_plan
+from thrifty.policies.shared.selection import greedy_arm
+from thrifty.policies.shared.spanner import spanner_rows
+from thrifty.policies.shared.stubs import Choice, choose, implements, learn
+from thrifty.problem.action_sets import ActionSets
 
 INIT, EXPLOIT, MATCHED, RECOVERY = range(4)
-WARMING, PLANNED, RECOVERING = range(3)  # values of State.phase
 
 
 @dataclass(frozen=True, kw_only=True)
 class EndOA(Policy):
-    """Warm up on a barycentric spanner, plan once, fill the targets while estimates stay where they
-    were; otherwise forget all and run UCB.
+    """Play a barycentric spanner, plan once, and play to the targets while estimates stay close.
 
-    For one context only.
+    If an estimate moves too far, drop all data and run UCB. For one context only.
 
     Parameters
     ----------
@@ -54,24 +47,21 @@ class EndOA(Policy):
 
     def __post_init__(self) -> None:
         self._at_least(0, "c")
-        self._horizon()
+        self._check_horizon()
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
         if sets.contexts > 1:
             raise InvalidInput(
-                "endoa: instance",
-                "a single context, all that this policy is made for,",
-                sets.contexts,
+                "endoa", "one context", sets.contexts, hint="use oam for several contexts"
             )
-        log_n, k, d = math.log(self._rounds(horizon)), len(sets.rows), sets.dimension
+        log_n, k, d = math.log(self._planned_rounds(horizon)), len(sets.rows), sets.dimension
         return State(
             start_ledger(sets),
             start_regression(sets.rows, ridge=0.0),
             start_plan(sets.rows),
             spanner=spanner_rows(sets),
             warm_means=np.zeros(k),
-            phase=np.zeros(1, dtype=np.int64),
-            error=np.zeros(1),
+            phase=Phase.new(),
             pulls=np.zeros(k),
             sums=np.zeros(k),
             noise=noise,
@@ -84,46 +74,51 @@ class EndOA(Policy):
     def targets(self, state: "State") -> Floats:
         return state.plan.pulls * state.f_n / 2.0
 
-    def carry(self, old: "State", new: "State", moves: Moves) -> None:
-        """A plan for other arms is no plan: warm up and plan again, with all that was seen;
-        recovery goes on.
-        """
-        super().carry(old, new, moves)
-        kept = moves.rows >= 0
-        new.pulls[moves.rows[kept]] = old.pulls[kept]
-        new.sums[moves.rows[kept]] = old.sums[kept]
-        new.phase[0] = RECOVERING if old.phase[0] == RECOVERING else WARMING
+    def carry(self, old: "State", new: "State", renumbering: Renumbering) -> None:
+        """Plan again for the new arms, with all that was seen; recovery goes on."""
+        super().carry(old, new, renumbering)
+        kept = renumbering.rows >= 0
+        new.pulls[renumbering.rows[kept]] = old.pulls[kept]
+        new.sums[renumbering.rows[kept]] = old.sums[kept]
+        new.phase[0].recovering = old.phase[0].recovering
+
+
+class Phase(Record):
+    """How far EndOA has come: first the spanner, then the plan, then perhaps recovery."""
+
+    planned: bool
+    recovering: bool
+    error: float  # e: estimates may move by 2 e
 
 
 class State(NamedTuple):
-    """What EndOA remembers."""
+    """The state of EndOA."""
 
     ledger: Ledger
     regression: Regression
     plan: Plan
-    spanner: Bools  # (k,)
-    warm_means: Floats  # (k,) estimates after warming up
-    phase: Ints  # (1,)
-    error: Floats  # (1,) e: how far estimates may move is 2 e
-    pulls: Floats  # (k,) rewards seen while recovering
+    spanner: Bools  # (k,) whether an arm is in the barycentric spanner
+    warm_means: Floats  # (k,) estimates when the plan was made
+    phase: Records  # (1,) of Phase
+    pulls: Floats  # (k,) rewards seen in recovery
     sums: Floats  # (k,) of these rewards
     noise: float
     log_n: float
     f_n: float
-    f_warm: float  # f(n, 1 / log n)
-    warm_pulls: int
+    f_warm: float  # f_{n,1/log n}
+    warm_pulls: int  # of each arm of the spanner
 
 
 @implements(choose, State)
 def _choose(state: State, context: int, arms: Ints) -> Choice:
-    if state.phase[0] == WARMING:
-        waiting = _waiting_arm(state, arms)
-        if waiting >= 0:
-            return Choice(waiting, INIT)
+    phase = state.phase
+    if not (phase[0].planned or phase[0].recovering):
+        if _warming_up(state):
+            return Choice(_spanner_arm(state, arms), INIT)
         _make_plan(state)
-    if state.phase[0] == PLANNED and _surprised(state):
-        state.phase[0] = RECOVERING
-    if state.phase[0] == RECOVERING:
+    if not phase[0].recovering and _moved_too_far(state):
+        phase[0].recovering = True
+    if phase[0].recovering:
         return Choice(_upper_confidence_arm(state, arms), RECOVERY)
     ledger, plan = state.ledger, state.plan
     for n in range(arms.size):
@@ -143,60 +138,60 @@ def _learn(state: State, row: int, label: int, reward: float) -> None:
 
 
 @kernel
-def _waiting_arm(state: State, arms: Ints) -> int:
-    """The least played arm of the spanner while it has fewer rewards than warming up asks for; -1
-    when all have enough.
-    """
-    ledger, regression = state.ledger, state.regression
-    waiting, fewest = False, -1
-    for row in range(regression.pulls.size):
-        waiting = waiting or (state.spanner[row] and regression.pulls[row] < state.warm_pulls)
-    if not waiting and regression.numbers[STRANGERS] == 0:
-        return -1
+def _warming_up(state: State) -> bool:
+    """Whether an arm of the spanner needs more rewards, or a direction is still unknown."""
+    pulls = state.regression.pulls
+    for row in range(pulls.size):
+        if state.spanner[row] and pulls[row] < state.warm_pulls:
+            return True
+    return state.regression.totals[0].outside > 0
+
+
+@kernel
+def _spanner_arm(state: State, arms: Ints) -> int:
+    """The least played of the arms (n,) in the spanner; the first arm if none is on offer."""
+    chosen = state.ledger.chosen
+    found, least = False, arms[0]
     for n in range(arms.size):
         row = arms[n]
-        if state.spanner[row] and (fewest < 0 or ledger.chosen[row] < ledger.chosen[fewest]):
-            fewest = row
-    return fewest if fewest >= 0 else arms[0]
+        if state.spanner[row] and (not found or chosen[row] < chosen[least]):
+            found, least = True, row
+    return least
 
 
 @kernel
 def _make_plan(state: State) -> None:
-    """e = max ||x|| sqrt(f(n, 1 / log n)) in the norm of G^-1, and the allocation at the estimated
-    gaps.
-    """
+    """e = max_x ||x||_{G^-1} sqrt(f_{n,1/log n}), and the allocation at the estimated gaps."""
     regression, widest = state.regression, 0.0
     for row in range(regression.norms.size):
         widest = max(widest, regression.norms[row])
         state.warm_means[row] = regression.means[row]
-    state.error[0] = state.noise * math.sqrt(widest * state.f_warm)
+    state.phase[0].error = state.noise * math.sqrt(widest * state.f_warm)
     estimate_gaps(state.plan, regression.means, state.ledger.offsets)
     solve_plan(state.plan, state.ledger, regression.rows, state.noise)
-    state.phase[0] = PLANNED
+    state.phase[0].planned = True
 
 
 @kernel
-def _surprised(state: State) -> bool:
-    """Whether some estimate has moved by more than 2 e since warming up."""
-    for row in range(state.warm_means.size):
-        if abs(state.warm_means[row] - state.regression.means[row]) > 2.0 * state.error[0]:
+def _moved_too_far(state: State) -> bool:
+    """Whether some estimate has moved by more than 2 e since the plan was made."""
+    means, limit = state.regression.means, 2.0 * state.phase[0].error
+    for row in range(means.size):
+        if abs(state.warm_means[row] - means[row]) > limit:
             return True
     return False
 
 
 @kernel
 def _upper_confidence_arm(state: State, arms: Ints) -> int:
-    """UCB on the rewards since recovery began: mean + noise sqrt(2 log n / pulls), each arm once
-    before.
-    """
-    best, most = arms[0], -math.inf
+    """UCB on the rewards of recovery: mean + noise sqrt(2 log n / pulls), each arm once before."""
+    best, highest = arms[0], -math.inf
     for n in range(arms.size):
         row = arms[n]
         if state.pulls[row] == 0.0:
             return row
-        hope = state.sums[row] / state.pulls[row] + state.noise * math.sqrt(
-            2.0 * state.log_n / state.pulls[row]
-        )
-        if hope > most:
-            best, most = row, hope
+        width = state.noise * math.sqrt(2.0 * state.log_n / state.pulls[row])
+        upper = state.sums[row] / state.pulls[row] + width
+        if upper > highest:
+            best, highest = row, upper
     return best

@@ -1,13 +1,15 @@
-"""Greedy: always the arm that looks best. What exploration has to beat."""
+"""Greedy: always the arm with the highest estimated mean. The baseline without exploration."""
 
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from thrifty.actions import ActionSets
-from thrifty.arrays import Ints
-from thrifty.policies.base import Choice, Ledger, Policy, choose, implements, learn, start_ledger
-from thrifty.policies.moves import greedy_arm
-from thrifty.regression import Regression, look, observe, start_regression
+from thrifty.numerics.arrays import Ints
+from thrifty.numerics.regression import Regression, observe, start_regression, update_arms
+from thrifty.policies.base import Policy
+from thrifty.policies.shared.ledger import Ledger, start_ledger
+from thrifty.policies.shared.selection import greedy_arm
+from thrifty.policies.shared.stubs import Choice, choose, implements, learn
+from thrifty.problem.action_sets import ActionSets
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,7 +18,7 @@ class Greedy(Policy):
 
     Parameters
     ----------
-    ridge : what V starts from
+    ridge : V starts from ridge times the identity
     """
 
     ridge: float = 1.0
@@ -35,7 +37,7 @@ class Greedy(Policy):
 
 
 class State(NamedTuple):
-    """What greedy play remembers."""
+    """The state of greedy play."""
 
     ledger: Ledger
     regression: Regression
@@ -43,7 +45,7 @@ class State(NamedTuple):
 
 @implements(choose, State)
 def _choose(state: State, context: int, arms: Ints) -> Choice:
-    look(state.regression, arms)
+    update_arms(state.regression, arms)
     return Choice(greedy_arm(state.regression, arms), 0)
 
 

@@ -1,33 +1,31 @@
 """Information-directed sampling, asymptotically optimal (Kirschner, Lattimore, Vernade and
 Szepesvari 2021).
 
-Explore by the least ratio of squared regret to information; once every alternative is ruled out,
-exploit, and forget what exploiting shows. With V = I + sum of x x^T over exploration rounds, s of
-them, norms in V^-1 and x^ the greedy arm:
+Explore with the least ratio of squared regret to information; once every alternative is ruled out,
+exploit, and learn nothing from exploiting. With V = I + sum of x x^T over exploration rounds, s of
+them, norms in V^-1, x^ the greedy arm, and r_z, q_z, nu_z as in shared/alternatives.py:
 
-    beta(m) = (noise sqrt(log det V + 2 log(m log m)) + 1)^2 r_z = <x^ - z, theta>^2 / ||x^ - z||^2
-    evidence against z; exploit iff the least is at least beta(t) gap(x) = max over y of <y - x,
-    theta> + sqrt(beta(s)) ||y - x||                 the regret of x, at most I(x) = 1/2 sum_z q_z
-    (|<nu_z - theta, x>| + o(x))^2,  q_z ~ exp(-r_z / eta)     nu_z: the nearest parameter for which
-    z is no worse than x^ play j with the chance p, else x^, where (j, p) has the least ((1 - p)
-    gap(x^) + p gap(j))^2 / ((1 - p) I(x^) + p I(j))
+    beta(m) = (noise sqrt(log det V + 2 log(m log m)) + 1)^2
+    exploit iff min_z r_z >= beta(t)
+    gap(x) = max over y of <y - x, theta_hat> + sqrt(beta(s)) ||y - x||      bound on the regret of x
+    I(x) = 1/2 sum_z q_z (|<nu_z - theta_hat, x>| + o(x))^2                  information
+    play j with probability p, else x^, where (j, p) minimise
+        ((1 - p) gap(x^) + p gap(j))^2 / ((1 - p) I(x^) + p I(j))
 
-Written from a summary of the paper, and from its authors' public code where that was silent; how it
-was read:
+Written from a summary of the paper, and from its authors' public code where that was silent:
 
-- eta is the root of the largest min_z r_z of exploration rounds so far, at least 1, and m is at
+- eta is the root of the largest min_z r_z over exploration rounds so far, at least 1, and m is at
   least 2, both as in that code; q need not sum to one: it scales all ratios alike;
-- p is the least ratio's, also where gap(j) <= gap(x^), which the closed form of p has no answer
-  for; an arm without more information than x^ gets p = 0;
+- p minimises the ratio also where gap(j) <= gap(x^), for which the closed form of p has no answer;
+  an arm without more information than x^ gets p = 0;
 - contexts, for which nothing is proved: alternatives are those of all contexts, each against the
   greedy arm of its own; gaps and information are those of the arms on offer. A vector equal to the
   greedy one is no alternative;
-- the late reward of an arm that is gone is taken in, whatever it was played for.
+- the late reward of a removed arm is learned from, whatever it was played for.
 
 On the paper's own example, `thrifty run ids-eoo --policy ids ids:correction=all linucb
---replications 1000`, regret at 1e4 is 29.1 +- 0.2 with `ucb`, 38.8 +- 0.2 with `all` and 28.2 +-
-0.3 for LinUCB. The paper's figure is on record as 25, 42 and 27: `all` is the worst in both, but
-`ucb` does not beat LinUCB here.
+--replications 1000`, regret at 1e4 is 29.1 +- 0.2 with `ucb`, 38.8 +- 0.2 with `all` and
+28.2 +- 0.3 for LinUCB. Read off the authors' figure these are about 28, 40 and 28.
 """
 
 import math
@@ -36,49 +34,38 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from thrifty.actions import ActionSets
-from thrifty.arrays import Floats, Ints
-from thrifty.compilation import kernel
-from thrifty.policies.base import (
-    EXPLORED,
-    ROUNDS,
-    Choice,
-    Ledger,
-    Moves,
-    Policy,
-    choose,
-    implements,
-    learn,
-    start_ledger,
-)
-from thrifty.policies.evidence import (
-    LEAST,
-    MOST,
-    TOTAL,
-    Evidence,
-    add,
+from thrifty.numerics.arrays import Floats, Ints
+from thrifty.numerics.compilation import kernel
+from thrifty.numerics.regression import Regression, observe, start_regression
+from thrifty.numerics.widths import oful_width
+from thrifty.policies.base import Policy
+from thrifty.policies.shared.alternatives import (
+    Alternatives,
+    add_differences,
     fill,
-    start_evidence,
+    find_alternatives,
+    start_alternatives,
     weigh_alternatives,
-    weigh_evidence,
 )
-from thrifty.policies.moves import Mixture, greedy_arm, mix, optimistic_arm
-from thrifty.regression import LOGDET, Regression, observe, start_regression
-from thrifty.widths import oful
+from thrifty.policies.shared.ledger import Ledger, Renumbering, start_ledger
+from thrifty.policies.shared.selection import Mixture, greedy_arm, least_ratio, optimistic_arm
+from thrifty.policies.shared.stubs import Choice, choose, implements, learn
+from thrifty.problem.action_sets import ActionSets
 
 EXPLOIT, GREEDY, INFORMATIVE = range(3)
 
 
 @dataclass(frozen=True, kw_only=True)
 class IDS(Policy):
-    """Play the mixture of the greedy arm and another that has the least squared regret per
-    information; exploit once all alternatives are ruled out.
+    """Mix the greedy arm with another so that squared regret per information is least.
+
+    Exploit once all alternatives are ruled out.
 
     Parameters
     ----------
-    correction : whose information is taken for larger by the width of the confidence interval:
-        `ucb`, that of the optimistic arm only (the paper's IDS-UCB), or `all`, that of every arm
-        (its IDS). On ids-eoo `ucb` has less regret
+    correction : whose information is enlarged by the width of the confidence interval, o(x): `ucb`,
+        that of the optimistic arm only (the paper's IDS-UCB), or `all`, that of every arm (its
+        IDS). On ids-eoo `ucb` has less regret
     """
 
     correction: str = "ucb"
@@ -90,45 +77,42 @@ class IDS(Policy):
         self._one_of("correction", "ucb", "all")
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
-        regression, offer = (
-            start_regression(sets.rows, ridge=1.0),
-            Offer(*(np.zeros(len(sets.rows)) for _ in Offer._fields)),
-        )
         return State(
             start_ledger(sets, uniforms=1),
-            regression,
-            start_evidence(sets),
-            offer,
+            start_regression(sets.rows, ridge=1.0),
+            start_alternatives(sets),
+            Offer(*(np.zeros(len(sets.rows)) for _ in Offer._fields)),
             noise=noise,
             all_arms=self.correction == "all",
         )
 
-    def carry(self, old: "State", new: "State", moves: Moves) -> None:
-        super().carry(old, new, moves)
-        new.evidence.numbers[MOST] = old.evidence.numbers[MOST]
+    def carry(self, old: "State", new: "State", renumbering: Renumbering) -> None:
+        super().carry(old, new, renumbering)
+        before, after = old.alternatives.extremes, new.alternatives.extremes
+        after[0].largest_least = before[0].largest_least
 
-    def learn_gone(self, state: "State", features: Floats, reward: float) -> None:
-        super().learn_gone(state, features, reward)
-        state.evidence.numbers[LEAST] = np.nan
+    def learn_removed(self, state: "State", features: Floats, reward: float) -> None:
+        super().learn_removed(state, features, reward)
+        state.alternatives.extremes[0].current = False
 
 
 class Offer(NamedTuple):
-    """What a round works out about the rows of its context; work space."""
+    """Work space of one round, about the rows of its context."""
 
     near: Floats  # (k,) width times the distance from the greedy row
-    far: Floats  # (k,) the same from its rival, the row that may be better by most
-    own: Floats  # (k,) the same from the row that is looked at
-    moments: Floats  # (k,) sum of q_z <nu_z - theta, x>^2
-    bounds: Floats  # (k,) on the information ratio, from below
+    far: Floats  # (k,) the same from its rival, the row with the largest upper bound on the gap
+    own: Floats  # (k,) the same from the row under consideration
+    moments: Floats  # (k,) sum of q_z <nu_z - theta_hat, x>^2
+    bounds: Floats  # (k,) lower bounds on the information ratio
     along: Floats  # (k,)
 
 
 class State(NamedTuple):
-    """What information-directed sampling remembers; s is in ledger.clock."""
+    """The state of information-directed sampling; s is in ledger.counters."""
 
     ledger: Ledger
-    regression: Regression
-    evidence: Evidence
+    regression: Regression  # of exploration rounds only
+    alternatives: Alternatives
     offer: Offer
     noise: float
     all_arms: bool
@@ -136,15 +120,16 @@ class State(NamedTuple):
 
 @implements(choose, State)
 def _choose(state: State, context: int, arms: Ints) -> Choice:
-    ledger, numbers = state.ledger, state.evidence.numbers
-    if math.isnan(numbers[LEAST]):
-        weigh_evidence(state.evidence, ledger, state.regression)
+    ledger, extremes = state.ledger, state.alternatives.extremes
+    if not extremes[0].current:
+        find_alternatives(state.alternatives, ledger, state.regression)
     greedy = greedy_arm(state.regression, arms)
-    if numbers[LEAST] >= _width(state, ledger.clock[ROUNDS] + 1.0) ** 2:
+    if extremes[0].least >= _width(state, ledger.counters[0].rounds + 1.0) ** 2:
         return Choice(greedy, EXPLOIT)
-    ledger.clock[EXPLORED] += 1
-    weigh_alternatives(state.evidence)
-    row = _draw_arm(state, context, arms, greedy, _width(state, float(ledger.clock[EXPLORED])))
+    ledger.counters[0].explored += 1
+    weigh_alternatives(state.alternatives)
+    width = _width(state, float(ledger.counters[0].explored))
+    row = _draw_arm(state, context, arms, greedy, width)
     return Choice(row, GREEDY if row == greedy else INFORMATIVE)
 
 
@@ -152,15 +137,15 @@ def _choose(state: State, context: int, arms: Ints) -> Choice:
 def _learn(state: State, row: int, label: int, reward: float) -> None:
     if label != EXPLOIT:
         observe(state.regression, row, reward)
-        state.evidence.numbers[LEAST] = math.nan
+        state.alternatives.extremes[0].current = False
 
 
 @kernel
 def _width(state: State, rounds: float) -> float:
     """The root of beta(rounds)."""
     rounds, regression = max(2.0, rounds), state.regression
-    return oful(
-        regression.numbers[LOGDET],
+    return oful_width(
+        regression.totals[0].logdet,
         regression.theta.size,
         1.0,
         math.log(rounds * math.log(rounds)),
@@ -171,76 +156,69 @@ def _width(state: State, rounds: float) -> float:
 
 @kernel
 def _draw_arm(state: State, context: int, arms: Ints, greedy: int, width: float) -> int:
-    """Draw from the best mixture of the greedy arm and another.
+    """Draw from the mixture of the greedy arm and another of arms (n,) with the least ratio.
 
-    The ratio rises with the gap of the other arm and falls with its information. Bounds of both,
-    cheap to have, thus bound the ratio; arms are looked at from the least bound on, until no bound
-    is below the best ratio: a few out of many, and no K^2 distances.
+    Lower bounds on the ratios are cheap. Arms are considered from the least bound on, until no
+    bound is below the best ratio: a few out of many, and not all K^2 distances.
     """
     means, offer = state.regression.means, state.offer
     first, stop = state.ledger.offsets[context], state.ledger.offsets[context + 1]
     optimistic = optimistic_arm(state.regression, arms, width)
-    _stretch(state, first, stop, greedy, width, offer.near)
+    _distances(state, first, stop, greedy, width, offer.near)
     rival = _rival(means, offer.near, arms)
     gap = means[rival] + offer.near[rival] - means[greedy]
-    _stretch(state, first, stop, rival, width, offer.far)
-    _spread_moments(state, first, stop)
-    information = _information(state, greedy, _optimism(state, greedy, optimistic, width))
+    _distances(state, first, stop, rival, width, offer.far)
+    _project_moments(state, first, stop)
+    information = _information(state, greedy, _correction(state, greedy, optimistic, width))
     for n in range(arms.size):
         row = arms[n]
         own_gap = max(means[rival] + offer.far[row], means[greedy] + offer.near[row]) - means[row]
-        most = _information_bound(state, row, _optimism(state, row, optimistic, width))
-        offer.bounds[row] = (
-            math.inf if row == greedy else mix(gap, information, own_gap, most).ratio
-        )
+        most = _information_bound(state, row, _correction(state, row, optimistic, width))
+        ratio = least_ratio(gap, information, own_gap, most).ratio
+        offer.bounds[row] = math.inf if row == greedy else ratio
     other, best = greedy, Mixture(0.0, math.inf)
     while True:
         row = _least(offer.bounds, arms)
         if not offer.bounds[row] < best.ratio:
-            return other if state.ledger.uniforms[0] < best.chance else greedy
-        _stretch(state, first, stop, row, width, offer.own)
+            return other if state.ledger.uniforms[0] < best.probability else greedy
+        _distances(state, first, stop, row, width, offer.own)
         own_rival = _rival(means, offer.own, arms)
         own_gap = means[own_rival] + offer.own[own_rival] - means[row]
-        mixture = mix(
-            gap,
-            information,
-            own_gap,
-            _information(state, row, _optimism(state, row, optimistic, width)),
-        )
+        own = _information(state, row, _correction(state, row, optimistic, width))
+        mixture = least_ratio(gap, information, own_gap, own)
         if mixture.ratio < best.ratio:
             other, best = row, mixture
         offer.bounds[row] = math.inf
 
 
 @kernel
-def _stretch(state: State, first: int, stop: int, row: int, width: float, out: Floats) -> None:
-    """out[y] = width ||y - x|| for one row x and the rows y from first to stop - 1, all of one
-    context.
-    """
-    stretches = out[first:stop]
-    fill(stretches, 0.0)
-    for i in range(state.regression.columns.shape[0]):
-        values, leans = state.regression.columns[i, first:stop], state.evidence.leans[i, first:stop]
-        start, lean = state.regression.columns[i, row], state.evidence.leans[i, row]
-        for n in range(stretches.size):
-            stretches[n] += (values[n] - start) * (lean - leans[n])
-    for n in range(stretches.size):
-        stretches[n] = width * math.sqrt(max(0.0, stretches[n]))
+def _distances(state: State, first: int, stop: int, row: int, width: float, out: Floats) -> None:
+    """out[y] = width ||y - x|| for a row x and the rows y from first to stop - 1 of its context."""
+    columns, all_shifts = state.regression.columns, state.alternatives.shifts
+    distances = out[first:stop]
+    fill(distances, 0.0)
+    for i in range(columns.shape[0]):
+        values, shifts = columns[i, first:stop], all_shifts[i, first:stop]
+        start, shift = columns[i, row], all_shifts[i, row]
+        for n in range(distances.size):
+            distances[n] += (values[n] - start) * (shift - shifts[n])
+    for n in range(distances.size):
+        distances[n] = width * math.sqrt(max(0.0, distances[n]))
 
 
 @kernel
-def _rival(means: Floats, stretches: Floats, arms: Ints) -> int:
-    """The arm that may be better than another by most, given stretches (k,) from that."""
+def _rival(means: Floats, distances: Floats, arms: Ints) -> int:
+    """argmax of mean + distance over the rows arms (n,), for distances (k,) from some row."""
     rival = arms[0]
     for n in range(1, arms.size):
-        if means[arms[n]] + stretches[arms[n]] > means[rival] + stretches[rival]:
+        if means[arms[n]] + distances[arms[n]] > means[rival] + distances[rival]:
             rival = arms[n]
     return rival
 
 
 @kernel
 def _least(values: Floats, arms: Ints) -> int:
-    """The arm of the least of values (k,)."""
+    """argmin of values (k,) over the rows arms (n,)."""
     least = arms[0]
     for n in range(1, arms.size):
         if values[arms[n]] < values[least]:
@@ -249,59 +227,46 @@ def _least(values: Floats, arms: Ints) -> int:
 
 
 @kernel
-def _optimism(state: State, row: int, optimistic: int, width: float) -> float:
-    """o(x)."""
-    return (
-        width * math.sqrt(max(0.0, state.regression.norms[row]))
-        if state.all_arms or row == optimistic
-        else 0.0
-    )
+def _correction(state: State, row: int, optimistic: int, width: float) -> float:
+    """o(x): the width of x where it is corrected, else 0."""
+    if state.all_arms or row == optimistic:
+        return width * math.sqrt(max(0.0, state.regression.norms[row]))
+    return 0.0
 
 
 @kernel
-def _spread_moments(state: State, first: int, stop: int) -> None:
-    """offer.moments[x] = sum of q_z <nu_z - theta, x>^2 for the rows x from first to stop - 1."""
-    columns, moments, out, along = (
-        state.regression.columns,
-        state.evidence.moments,
-        state.offer.moments[first:stop],
-        state.offer.along[first:stop],
-    )
+def _project_moments(state: State, first: int, stop: int) -> None:
+    """offer.moments[x] = sum of q_z <nu_z - theta_hat, x>^2 for the rows first to stop - 1."""
+    columns, moments = state.regression.columns, state.alternatives.moments
+    out, along = state.offer.moments[first:stop], state.offer.along[first:stop]
     fill(out, 0.0)
     for i in range(columns.shape[0]):
         fill(along, 0.0)
         for j in range(columns.shape[0]):
-            add(along, moments[i, j], columns[j, first:stop], 0.0)
+            add_differences(along, moments[i, j], columns[j, first:stop], 0.0)
         values = columns[i, first:stop]
         for n in range(out.size):
             out[n] += along[n] * values[n]
 
 
 @kernel
-def _information_bound(state: State, row: int, optimism: float) -> float:
-    """At least I(x), by the inequality of Cauchy and Schwarz; I(x) itself where o(x) = 0."""
-    return (
-        math.sqrt(max(0.0, state.offer.moments[row]))
-        + optimism * math.sqrt(state.evidence.numbers[TOTAL])
-    ) ** 2 / 2.0
+def _information_bound(state: State, row: int, correction: float) -> float:
+    """An upper bound on I(x), by Cauchy and Schwarz; I(x) itself where o(x) = 0."""
+    root = math.sqrt(max(0.0, state.offer.moments[row]))
+    total = state.alternatives.extremes[0].total
+    return (root + correction * math.sqrt(total)) ** 2 / 2.0
 
 
 @kernel
-def _information(state: State, row: int, optimism: float) -> float:
+def _information(state: State, row: int, correction: float) -> float:
     """I(x), times the sum of q."""
-    if optimism == 0.0:
-        return _information_bound(state, row, optimism)
-    columns, leans, slopes, weights, along = (
-        state.regression.columns,
-        state.evidence.leans,
-        state.evidence.slopes,
-        state.evidence.weights,
-        state.offer.along,
-    )
-    total = 0.0
+    if correction == 0.0:
+        return _information_bound(state, row, correction)
+    columns, along, alternatives = state.regression.columns, state.offer.along, state.alternatives
+    slopes, weights, total = alternatives.slopes, alternatives.weights, 0.0
     fill(along, 0.0)
     for i in range(columns.shape[0]):
-        add(along, columns[i, row], leans[i], 0.0)
+        add_differences(along, columns[i, row], alternatives.shifts[i], 0.0)
     for other in range(weights.size):
-        total += weights[other] * (slopes[other] * abs(along[other]) + optimism) ** 2
+        total += weights[other] * (slopes[other] * abs(along[other]) + correction) ** 2
     return total / 2.0

@@ -6,11 +6,14 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from thrifty.actions import ActionSets
-from thrifty.arrays import Floats, Ints
-from thrifty.compilation import kernel
-from thrifty.policies.base import Choice, Ledger, Policy, choose, implements, learn, start_ledger
-from thrifty.regression import Regression, observe, start_regression
+from thrifty.numerics.arrays import Floats, Ints
+from thrifty.numerics.compilation import kernel
+from thrifty.numerics.dense import cholesky
+from thrifty.numerics.regression import Regression, observe, start_regression
+from thrifty.policies.base import Policy
+from thrifty.policies.shared.ledger import Ledger, start_ledger
+from thrifty.policies.shared.stubs import Choice, choose, implements, learn
+from thrifty.problem.action_sets import ActionSets
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,11 +22,11 @@ class LinTS(Policy):
 
     Parameters
     ----------
-    inflation : `heuristic`, v = noise: the posterior under a Gaussian prior; or `theory`, v = noise
-        sqrt(9 d log(n / delta)), which the proof asks for
-    ridge : what V starts from: the prior is N(0, noise^2 / ridge I); by default noise^2, for N(0,
-        I), and 1 in `theory`
-    delta : the probability of failure in `theory`; 1 / horizon by default
+    inflation : `heuristic`, v = noise: the posterior under a Gaussian prior; or `theory`,
+        v = noise sqrt(9 d log(n / delta)), as the proof requires
+    ridge : V starts from ridge times the identity: the prior is N(0, noise^2 / ridge I). By default
+        noise^2, for N(0, I), and 1 in `theory`
+    delta : probability of failure in `theory`; 1 / horizon by default
     horizon : rounds to plan for, used by `theory`; that of the run by default
     """
 
@@ -40,48 +43,47 @@ class LinTS(Policy):
         if self.ridge is not None:
             self._above(0, "ridge")
         self._probability("delta")
-        self._horizon()
+        self._check_horizon()
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
         d = sets.dimension
         ridge, inflation = noise**2, 1.0
         if self.inflation == "theory":
-            ridge, n = 1.0, self._rounds(horizon)
+            ridge, n = 1.0, self._planned_rounds(horizon)
             inflation = math.sqrt(9.0 * d * (math.log(n) - math.log(self.delta or 1.0 / n)))
-        # means and norms of arms are not needed: a sample has its own; a largest set of 0 says so
-        regression = start_regression(
-            sets.rows, ridge=ridge if self.ridge is None else self.ridge, largest_set=0
-        )
         return State(
             start_ledger(sets, normals=d),
-            regression,
-            np.zeros((d, d)),
-            np.zeros(d),
-            noise * inflation,
+            # estimates of single arms are not needed: largest_set = 0 says so
+            start_regression(
+                sets.rows, ridge=ridge if self.ridge is None else self.ridge, largest_set=0
+            ),
+            root=np.zeros((d, d)),
+            sample=np.zeros(d),
+            deviation=noise * inflation,
         )
 
 
 class State(NamedTuple):
-    """What Thompson sampling remembers."""
+    """The state of Thompson sampling."""
 
     ledger: Ledger
     regression: Regression
-    root: Floats  # (d, d) work space
+    root: Floats  # (d, d) work space: L with L L^T = V^-1
     sample: Floats  # (d,) theta~
-    spread: float  # v
+    deviation: float  # v
 
 
 @implements(choose, State)
 def _choose(state: State, context: int, arms: Ints) -> Choice:
     regression, sample = state.regression, state.sample
-    _draw(regression, state.ledger.normals, state.spread, state.root, sample)
-    best, most = arms[0], -math.inf
+    _draw_theta(regression, state.ledger.normals, state.deviation, state.root, sample)
+    best, highest = arms[0], -math.inf
     for n in range(arms.size):
-        value = 0.0
+        mean = 0.0
         for i in range(sample.size):
-            value += regression.rows[arms[n], i] * sample[i]
-        if value > most:
-            best, most = arms[n], value
+            mean += regression.rows[arms[n], i] * sample[i]
+        if mean > highest:
+            best, highest = arms[n], mean
     return Choice(best, 0)
 
 
@@ -91,18 +93,12 @@ def _learn(state: State, row: int, label: int, reward: float) -> None:
 
 
 @kernel
-def _draw(
-    regression: Regression, normals: Floats, spread: float, root: Floats, sample: Floats
+def _draw_theta(
+    regression: Regression, normals: Floats, deviation: float, root: Floats, sample: Floats
 ) -> None:
-    """theta~ = theta_hat + spread L xi with L L^T = V^-1 (Cholesky, in root) and xi = normals, all
-    of dimension d.
-    """
-    inverse, d = regression.inverse, sample.size
-    for i in range(d):
+    """theta~ = theta_hat + deviation L xi with L L^T = V^-1 and xi = normals (d,)."""
+    cholesky(regression.inverse, root)
+    for i in range(sample.size):
         sample[i] = regression.theta[i]
         for j in range(i + 1):
-            total = inverse[i, j]
-            for l in range(j):
-                total -= root[i, l] * root[j, l]
-            root[i, j] = math.sqrt(max(0.0, total)) if i == j else total / root[j, j]
-            sample[i] += spread * root[i, j] * normals[j]
+            sample[i] += deviation * root[i, j] * normals[j]

@@ -1,29 +1,31 @@
-"""LinUCB, or OFUL: optimism on a confidence ellipsoid (Abbasi-Yadkori, Pal and Szepesvari 2011)."""
+"""LinUCB, or OFUL: optimism over a confidence ellipsoid (Abbasi-Yadkori, Pal and Szepesvari 2011)."""
 
 import math
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from thrifty.actions import ActionSets
-from thrifty.arrays import Ints
-from thrifty.policies.base import Choice, Ledger, Policy, choose, implements, learn, start_ledger
-from thrifty.policies.moves import optimistic_arm
-from thrifty.regression import LOGDET, Regression, look, observe, start_regression
-from thrifty.widths import level, oful
+from thrifty.numerics.arrays import Ints
+from thrifty.numerics.regression import Regression, observe, start_regression, update_arms
+from thrifty.numerics.widths import level, oful_width
+from thrifty.policies.base import Policy
+from thrifty.policies.shared.ledger import Ledger, start_ledger
+from thrifty.policies.shared.selection import optimistic_arm
+from thrifty.policies.shared.stubs import Choice, choose, implements, learn
+from thrifty.problem.action_sets import ActionSets
 
 
 @dataclass(frozen=True, kw_only=True)
 class LinUCB(Policy):
-    """Play argmax <x, theta_hat> + width ||x|| in the norm of V^-1, V = ridge I + sum x x^T.
+    """Play argmax <x, theta_hat> + width ||x||_{V^-1}, with V = ridge I + sum x x^T.
 
     Parameters
     ----------
     width : `oful`, the theorem's width, which grows with log det V; or `fn`, noise sqrt(f_n), as in
-        the paper's wasted rounds: half as wide in square
-    ridge : what V starts from
-    c : the constant in f_n, used by `fn`
-    delta : the probability of failure; 1 / horizon by default
-    size : an upper bound on ||theta||, used by `oful`
+        the paper's wasted rounds: about half as wide in square
+    ridge : V starts from ridge times the identity
+    c : constant of the lower-order term of f_n, used by `fn`
+    delta : probability of failure; 1 / horizon by default
+    size : upper bound on ||theta||, used by `oful`
     horizon : rounds to plan for; that of the run by default
     """
 
@@ -42,13 +44,14 @@ class LinUCB(Policy):
         self._above(0, "ridge")
         self._at_least(0, "c", "size")
         self._probability("delta")
-        self._horizon()
+        self._check_horizon()
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
-        n = self._rounds(
+        n = self._planned_rounds(
             1.0 / max(self.delta, 1e-300) if horizon is None and self.delta else horizon
         )
         log_inverse_delta = math.log(n) if self.delta is None else -math.log(self.delta)
+        f_n = level(math.log(n), log_inverse_delta, float(self.c), sets.dimension)
         return State(
             start_ledger(sets),
             start_regression(sets.rows, ridge=self.ridge, largest_set=sets.largest),
@@ -56,15 +59,13 @@ class LinUCB(Policy):
             ridge=float(self.ridge),
             size=float(self.size),
             log_inverse_delta=log_inverse_delta,
-            fixed_width=noise
-            * math.sqrt(level(math.log(n), log_inverse_delta, float(self.c), sets.dimension))
-            if self.width == "fn"
-            else -1.0,
+            fixed=self.width == "fn",
+            fixed_width=noise * math.sqrt(f_n),
         )
 
 
 class State(NamedTuple):
-    """What LinUCB remembers."""
+    """The state of LinUCB."""
 
     ledger: Ledger
     regression: Regression
@@ -72,17 +73,18 @@ class State(NamedTuple):
     ridge: float
     size: float
     log_inverse_delta: float
-    fixed_width: float  # negative: the width of `oful`, which grows
+    fixed: bool  # whether the width is `fn`, the same in every round
+    fixed_width: float
 
 
 @implements(choose, State)
 def _choose(state: State, context: int, arms: Ints) -> Choice:
     regression = state.regression
-    look(regression, arms)
+    update_arms(regression, arms)
     width = state.fixed_width
-    if width < 0.0:
-        width = oful(
-            regression.numbers[LOGDET],
+    if not state.fixed:
+        width = oful_width(
+            regression.totals[0].logdet,
             regression.theta.size,
             state.ridge,
             state.log_inverse_delta,

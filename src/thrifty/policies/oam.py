@@ -1,4 +1,8 @@
-"""Optimal Allocation Matching, algorithm 1 of the paper (Hao, Lattimore and Szepesvari 2020)."""
+"""Optimal Allocation Matching: alg:main of Hao, Lattimore and Szepesvari (2020).
+
+Names are the paper's: G, theta_hat, f_n, T, N_x, s, eps_t, b1, b2. Labels such as eqn:criterion are
+those of its LaTeX source. Rewards have standard deviation sigma here, 1 in the paper.
+"""
 
 import math
 from dataclasses import dataclass
@@ -6,42 +10,33 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from thrifty.actions import ActionSets
-from thrifty.arrays import Bools, Floats, Ints
-from thrifty.compilation import kernel
-from thrifty.policies.base import (
-    EXPLORED,
-    ROUNDS,
-    Choice,
-    Ledger,
-    Policy,
-    choose,
-    implements,
-    learn,
-    start_ledger,
-)
-from thrifty.policies.moves import greedy_arm, optimistic_arm, spanning_arm
-from thrifty.policies.plan import Plan, estimate_gaps, solve_plan, start_plan
-from thrifty.policies.spanner import spanner_rows
-from thrifty.regression import LOGDET, STRANGERS, Regression, observe, start_regression
-from thrifty.widths import level
+from thrifty.numerics.arrays import Bools, Floats, Ints
+from thrifty.numerics.compilation import kernel
+from thrifty.numerics.regression import Regression, observe, start_regression
+from thrifty.numerics.widths import level
+from thrifty.policies.base import Policy
+from thrifty.policies.shared.ledger import Ledger, start_ledger
+from thrifty.policies.shared.plan import Plan, estimate_gaps, solve_if_due, start_plan
+from thrifty.policies.shared.selection import greedy_arm, optimistic_arm, spanning_arm
+from thrifty.policies.shared.spanner import spanner_rows
+from thrifty.policies.shared.stubs import Choice, choose, implements, learn
+from thrifty.problem.action_sets import ActionSets
 
 INIT, EXPLOIT, FORCED, MATCHED, WASTED = range(5)
-# Where a target is capped, T and the cap are often the same number but for the tolerance of the
-# solver: such ties must not be decided by rounding.
+# T and its cap are often the same number but for the tolerance of the solver: such ties must not be
+# decided by rounding.
 EQUAL = 1e-5
 
 
 @dataclass(frozen=True, kw_only=True)
 class OAM(Policy):
-    """Solve for the optimal allocation at the estimated gaps, play what lags behind it, and exploit
-    once the evidence is in.
+    """Explore as often as the optimal allocation at the estimated gaps asks for, then exploit.
 
-    The defaults are those of least regret among epsilon in {0, .001, .01, .05} x c in {0, .3, 1},
-    on thirteen instances (benchmarks/oam_knobs.py): in the geometric mean over instances, relative
-    to heuristic LinTS, 2.2 at n = 1e4 and at 1e5; c = 1, which the theory would rather have, gives
-    2.8 and 2.9; epsilon = .01 gives 5.4 and 6.6, with 100 arms far more, 3.8 and 4.7 if forced on a
-    spanner. zeta hardly matters between .02 and .5.
+    The defaults have the least regret among epsilon in {0, .001, .01, .05} x c in {0, .3, 1} on
+    thirteen instances (benchmarks/oam_knobs.py): 2.2 times that of heuristic LinTS in the geometric
+    mean, at n = 1e4 and at 1e5; c = 1, closer to the theory, has 2.8 and 2.9; epsilon = .01 has 5.4
+    and 6.6, far more with 100 arms, and 3.8 and 4.7 if forced on a spanner. zeta hardly matters
+    between .02 and .5.
 
     Parameters
     ----------
@@ -50,7 +45,7 @@ class OAM(Policy):
         practical horizon
     c : constant of the lower-order term of f_n, an unnamed absolute constant in the paper
     zeta : the program is solved again when det G has grown by a factor of 1 + zeta
-    forced : `least`, the least played arm of the set; or `spanner`, the least played of a
+    forced : `least`, the least played arm of the set; or `spanner`, the least played arm of a
         barycentric spanner of the set
     horizon : rounds to plan for (n in f_n); that of the run by default
     """
@@ -71,64 +66,67 @@ class OAM(Policy):
             self._at_least(0, "epsilon")
         self._at_least(0, "c", "zeta")
         self._one_of("forced", "least", "spanner")
-        self._horizon()
+        self._check_horizon()
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
-        log_n = math.log(self._rounds(horizon))
+        log_n = math.log(self._planned_rounds(horizon))
+        everywhere = np.ones(len(sets.rows), dtype=np.bool_)
         return State(
             start_ledger(sets),
             start_regression(sets.rows, ridge=0.0),
             start_plan(sets.rows),
-            forcible=spanner_rows(sets)
-            if self.forced == "spanner"
-            else np.ones(len(sets.rows), dtype=np.bool_),
-            noise=noise,
+            forcible=spanner_rows(sets) if self.forced == "spanner" else everywhere,
+            sigma=noise,
             log_n=log_n,
             f_n=level(log_n, log_n, float(self.c), sets.dimension),
             c=float(self.c),
-            epsilon=-1.0 if isinstance(self.epsilon, str) else float(self.epsilon),
+            literal=isinstance(self.epsilon, str),
+            epsilon=0.0 if isinstance(self.epsilon, str) else float(self.epsilon),
             growth=math.log1p(self.zeta),
         )
 
     def targets(self, state: "State") -> Floats:
         positive = state.plan.gaps[state.plan.gaps > 0]
-        most = state.f_n * (state.noise / positive.min()) ** 2 if positive.size else np.inf
-        return np.minimum(state.plan.pulls * state.f_n / 2.0, most)
+        cap = state.f_n * (state.sigma / positive.min()) ** 2 if positive.size else np.inf
+        return np.minimum(state.plan.pulls * state.f_n / 2.0, cap)
 
 
 class State(NamedTuple):
-    """What OAM remembers; G, theta_hat in regression, N in ledger.played, s in ledger.clock, alpha
-    in plan.
-    """
+    """The state of OAM: G and theta_hat in regression, N_x and s in ledger, T in plan."""
 
     ledger: Ledger
     regression: Regression
     plan: Plan
     forcible: Bools  # (k,) arms that forced exploration may play
-    noise: float
+    sigma: float
     log_n: float
-    f_n: float
+    f_n: float  # f_{n,1/n}
     c: float
-    epsilon: float  # negative: literal
-    growth: float  # of log det G between solves
+    literal: bool  # whether eps_t = 1 / log log t
+    epsilon: float  # eps_t otherwise
+    growth: float  # of log det G between two solves
 
 
 @implements(choose, State)
 def _choose(state: State, context: int, arms: Ints) -> Choice:
+    """One round of alg:main on the action set arms (n,)."""
     ledger, regression, plan = state.ledger, state.regression, state.plan
-    if regression.numbers[STRANGERS] > 0:
+    # "initialisation": pull an arm outside the span of those pulled so far
+    if regression.totals[0].outside > 0:
         return Choice(spanning_arm(ledger, regression, arms), INIT)
-    least_gap = estimate_gaps(plan, regression.means, ledger.offsets)
-    f_n = state.f_n * state.noise**2
-    if _convinced(regression, plan, arms, least_gap, f_n):
+    # "solve the optimisation problem eqn:opti based on the estimated gap"; where exploration needs
+    # the solution, below, and only once det G has grown
+    gap_min = estimate_gaps(plan, regression.means, ledger.offsets)
+    if _criterion(state, arms, gap_min):
+        # "exploitation"
         return Choice(greedy_arm(regression, arms), EXPLOIT)
-    # true before the first solve, when solved_at is NaN
-    if not regression.numbers[LOGDET] < plan.solved_at[0] + state.growth:
-        solve_plan(plan, ledger, regression.rows, state.noise)
-        plan.solved_at[0] = regression.numbers[LOGDET]
-    explored = ledger.clock[EXPLORED]
-    ledger.clock[EXPLORED] += 1
-    return _explore(state, arms, f_n / least_gap**2, explored)
+    solve_if_due(
+        plan, ledger, regression.rows, state.sigma, regression.totals[0].logdet, state.growth
+    )
+    # "exploration": s(t) = s(t-1) + 1
+    s = ledger.counters[0].explored
+    ledger.counters[0].explored = s + 1
+    return _explore(state, arms, gap_min, s)
 
 
 @implements(learn, State)
@@ -137,50 +135,54 @@ def _learn(state: State, row: int, label: int, reward: float) -> None:
 
 
 @kernel
-def _convinced(
-    regression: Regression, plan: Plan, arms: Ints, least_gap: float, f_n: float
-) -> bool:
-    """Criterion (4.3): ||x||^2 <= max(least gap, gap)^2 / f_n, in the norm of G^-1, for every arm
-    on offer.
-    """
+def _criterion(state: State, arms: Ints, gap_min: float) -> bool:
+    """eqn:criterion: ||x||^2_{G^-1} <= max(gap_min, gap_x)^2 / (sigma^2 f_n) for all arms (n,)."""
+    norms, gaps = state.regression.norms, state.plan.gaps
+    f_n = state.f_n * state.sigma**2
     for n in range(arms.size):
         row = arms[n]
-        if regression.norms[row] * f_n > max(least_gap, plan.gaps[row]) ** 2:
+        if norms[row] * f_n > max(gap_min, gaps[row]) ** 2:
             return False
     return True
 
 
 @kernel
-def _explore(state: State, arms: Ints, most: float, explored: int) -> Choice:
-    """Play b_2, the least played arm, if forced; else b_1, the one furthest behind its target
-    (4.4); optimistically if none is behind.
+def _explore(state: State, arms: Ints, gap_min: float, s: int) -> Choice:
+    """The exploration branch of alg:main, with s = s(t-1): wasted, forced on b2, or matched to b1.
+
+    eqn:exploration: b1 = argmin N_x / min(T_x, cap) and b2 = argmin N_x, cap = f_n / gap_min^2.
     """
-    ledger, plan = state.ledger, state.plan
-    lagging, lag, fewest, behind = arms[0], math.inf, -1, False
+    played, ids, pulls = state.ledger.played, state.ledger.vector_ids, state.plan.pulls
+    cap = state.f_n * state.sigma**2 / gap_min**2
+    reached, least_share, b1 = True, math.inf, arms[0]
+    forcible, b2 = False, arms[0]
     for n in range(arms.size):
-        row = arms[n]
-        played = ledger.played[ledger.vector_ids[row]]
-        target = min(plan.pulls[row] * state.f_n / 2.0, most)
-        behind = behind or played < target
-        if target > 0.0 and played / target < lag * (1.0 - EQUAL):
-            lagging, lag = row, played / target
-        if state.forcible[row] and (
-            fewest < 0 or played < ledger.played[ledger.vector_ids[fewest]]
-        ):
-            fewest = row
-    if not behind:
-        width = state.noise * math.sqrt(
-            level(state.log_n, 2.0 * math.log(explored + 1.0), state.c, state.regression.theta.size)
-        )
-        return Choice(optimistic_arm(state.regression, arms, width), WASTED)
-    if fewest >= 0 and ledger.played[ledger.vector_ids[fewest]] <= _epsilon(state) * explored:
-        return Choice(fewest, FORCED)
-    return Choice(lagging, MATCHED)
+        x = arms[n]
+        N_x = played[ids[x]]
+        target = min(pulls[x] * state.f_n / 2.0, cap)  # T_x = alpha_x f_n / 2
+        reached = reached and N_x >= target
+        if target > 0.0 and N_x / target < least_share * (1.0 - EQUAL):
+            b1, least_share = x, N_x / target
+        if state.forcible[x] and (not forcible or N_x < played[ids[b2]]):
+            b2, forcible = x, True
+    if reached:  # N_x(t-1) >= min(T_x, cap) for all x: LinUCB, eqn:linucb
+        return Choice(optimistic_arm(state.regression, arms, _linucb_width(state, s)), WASTED)
+    if forcible and played[ids[b2]] <= _eps_t(state) * s:
+        return Choice(b2, FORCED)
+    return Choice(b1, MATCHED)
 
 
 @kernel
-def _epsilon(state: State) -> float:
-    """eps_t: the number that was asked for, or 1 / log log t."""
-    if state.epsilon >= 0.0:
+def _linucb_width(state: State, s: int) -> float:
+    """sigma sqrt(f_{n,1/s(t)^2}), with s = s(t-1)."""
+    log_inverse_delta = 2.0 * math.log(s + 1.0)
+    f = level(state.log_n, log_inverse_delta, state.c, state.regression.theta.size)
+    return state.sigma * math.sqrt(f)
+
+
+@kernel
+def _eps_t(state: State) -> float:
+    """eps_t: a constant, or 1 / log log t from round 16 on."""
+    if not state.literal:
         return state.epsilon
-    return 1.0 / math.log(math.log(max(16.0, state.ledger.clock[ROUNDS] + 1.0)))
+    return 1.0 / math.log(math.log(max(16.0, state.ledger.counters[0].rounds + 1.0)))

@@ -1,5 +1,4 @@
-"""OSSB: optimal sampling for structured bandits (Combes, Magureanu and Proutiere 2017), for the
-linear structure.
+"""OSSB: optimal sampling for structured bandits (Combes, Magureanu and Proutiere 2017).
 
 Its gaps come from the empirical mean of each arm, never from least squares: the linear structure
 enters the allocation only. That is its weakness when there are many arms.
@@ -11,38 +10,29 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from thrifty.actions import ActionSets
-from thrifty.arrays import Floats, Ints
-from thrifty.compilation import kernel
-from thrifty.policies.base import (
-    EXPLORED,
-    ROUNDS,
-    Choice,
-    Ledger,
-    Moves,
-    Policy,
-    choose,
-    implements,
-    learn,
-    start_ledger,
-    value,
-)
-from thrifty.policies.moves import least_played_arm
-from thrifty.policies.plan import Plan, estimate_gaps, solve_plan, start_plan
+from thrifty.numerics.arrays import Floats, Ints
+from thrifty.numerics.compilation import kernel
+from thrifty.numerics.records import Record, Records
+from thrifty.policies.base import Policy
+from thrifty.policies.shared.ledger import Ledger, Renumbering, start_ledger
+from thrifty.policies.shared.plan import Plan, estimate_gaps, solve_plan, start_plan
+from thrifty.policies.shared.selection import highest_value_arm, least_played_arm
+from thrifty.policies.shared.stubs import Choice, choose, implements, learn, value
+from thrifty.problem.action_sets import ActionSets
 
 INIT, EXPLOIT, FORCED, MATCHED = range(4)
-UNKNOWN, STALE = range(2)  # entries of State.flags
 
 
 @dataclass(frozen=True, kw_only=True)
 class OSSB(Policy):
-    """Play every arm once; then exploit if N_x >= (1 + gamma) alpha_x log t for all suboptimal x,
-    else explore what lags behind alpha.
+    """Play every arm once; then exploit if N_x >= (1 + gamma) alpha_x log t for all suboptimal x.
+
+    Otherwise explore the arm that is furthest below its allocation alpha.
 
     Parameters
     ----------
     epsilon : share of exploration rounds in which the least played arm is forced
-    gamma : how much more than the allocation asks for is played
+    gamma : targets are 1 + gamma times what the allocation asks for
     zeta : the program is solved again when the pulls of some arm have grown by a factor of 1 + zeta
     """
 
@@ -66,81 +56,89 @@ class OSSB(Policy):
             sums=np.zeros(vectors),
             means=np.zeros(len(sets.rows)),
             solved_pulls=np.zeros(vectors),
-            flags=np.array([vectors, 1]),
+            progress=Progress.new(unrewarded=vectors, stale=True),
             noise=noise,
             epsilon=float(self.epsilon),
-            surplus=1.0 + self.gamma,
+            factor=1.0 + self.gamma,
             growth=1.0 + self.zeta,
         )
 
     def estimates(self, state: "State", rows: Floats) -> tuple[Floats, Floats]:
         ids = state.ledger.vector_ids
         pulls = state.pulls[ids]
-        return state.sums[ids] / pulls.clip(1), np.where(
-            pulls > 0, 1.0 / np.sqrt(pulls.clip(1)), np.inf
-        )
+        errors = np.where(pulls > 0, 1.0 / np.sqrt(pulls.clip(1)), np.inf)
+        return state.sums[ids] / pulls.clip(1), errors
 
     def targets(self, state: "State") -> Floats:
-        return state.plan.pulls * (1.0 + self.gamma) * math.log(state.ledger.clock[ROUNDS] + 1.0)
+        t = state.ledger.counters[0].rounds + 1.0
+        return state.plan.pulls * (1.0 + self.gamma) * math.log(t)
 
-    def carry(self, old: "State", new: "State", moves: Moves) -> None:
-        super().carry(old, new, moves)
-        kept = moves.vectors >= 0
-        new.pulls[moves.vectors[kept]] = old.pulls[kept]
-        new.sums[moves.vectors[kept]] = old.sums[kept]
-        new.flags[UNKNOWN] = (new.pulls == 0).sum()
+    def carry(self, old: "State", new: "State", renumbering: Renumbering) -> None:
+        super().carry(old, new, renumbering)
+        kept = renumbering.vectors >= 0
+        new.pulls[renumbering.vectors[kept]] = old.pulls[kept]
+        new.sums[renumbering.vectors[kept]] = old.sums[kept]
+        new.progress[0].unrewarded = (new.pulls == 0).sum()
+
+
+class Progress(Record):
+    """What OSSB has to do before it can follow its plan."""
+
+    unrewarded: int  # vectors without a reward
+    stale: bool  # whether the program must be solved again
 
 
 class State(NamedTuple):
-    """What OSSB remembers."""
+    """The state of OSSB."""
 
     ledger: Ledger
     plan: Plan
     rows: Floats  # (k, d)
     pulls: Floats  # (v,) rewards seen of each vector
     sums: Floats  # (v,) of these rewards
-    means: Floats  # (k,) their empirical means
+    means: Floats  # (k,) empirical means
     solved_pulls: Floats  # (v,) pulls at the last solve
-    flags: Ints  # (2,) vectors without a reward yet; whether the plan is stale
+    progress: Records  # (1,) of Progress
     noise: float
     epsilon: float
-    surplus: float
-    growth: float
+    factor: float  # 1 + gamma
+    growth: float  # 1 + zeta
 
 
 @implements(choose, State)
 def _choose(state: State, context: int, arms: Ints) -> Choice:
-    ledger, plan = state.ledger, state.plan
-    if state.flags[UNKNOWN] > 0:
-        return Choice(_unknown_arm(state, arms), INIT)
-    if state.flags[STALE] > 0:
-        _replan(state)
-    wanted = state.surplus * math.log(ledger.clock[ROUNDS] + 1.0)
-    lagging, lag, behind = arms[0], math.inf, False
+    ledger, counters = state.ledger, state.ledger.counters
+    if state.progress[0].unrewarded > 0:
+        return Choice(_unrewarded_arm(state, arms), INIT)
+    if state.progress[0].stale:
+        _solve(state)
+    scale = state.factor * math.log(counters[0].rounds + 1.0)
+    furthest, least_share, below = arms[0], math.inf, False
     for n in range(arms.size):
         row = arms[n]
-        alpha, played = plan.pulls[row], ledger.played[ledger.vector_ids[row]]
+        alpha, played = state.plan.pulls[row], ledger.played[ledger.vector_ids[row]]
         if 0.0 < alpha < math.inf:
-            behind = behind or played < alpha * wanted
-            if played / alpha < lag:
-                lagging, lag = row, played / alpha
-    if not behind:
-        return Choice(_best(state, arms), EXPLOIT)
-    ledger.clock[EXPLORED] += 1
+            below = below or played < alpha * scale
+            if played / alpha < least_share:
+                furthest, least_share = row, played / alpha
+    if not below:
+        return Choice(highest_value_arm(state, arms), EXPLOIT)
+    counters[0].explored += 1
     least = least_played_arm(ledger, arms)
-    if ledger.played[ledger.vector_ids[least]] <= state.epsilon * ledger.clock[EXPLORED]:
+    if ledger.played[ledger.vector_ids[least]] <= state.epsilon * counters[0].explored:
         return Choice(least, FORCED)
-    return Choice(lagging, MATCHED)
+    return Choice(furthest, MATCHED)
 
 
 @implements(learn, State)
 def _learn(state: State, row: int, label: int, reward: float) -> None:
-    vector = state.ledger.vector_ids[row]
-    state.flags[UNKNOWN] -= state.pulls[vector] == 0.0
+    vector, progress = state.ledger.vector_ids[row], state.progress
+    if state.pulls[vector] == 0.0:
+        progress[0].unrewarded -= 1
     state.pulls[vector] += 1.0
     state.sums[vector] += reward
     if state.pulls[vector] >= state.growth * state.solved_pulls[vector]:
-        state.flags[STALE] = 1
+        progress[0].stale = True
 
 
 @implements(value, State)
@@ -150,31 +148,19 @@ def _value(state: State, row: int) -> float:
 
 
 @kernel
-def _unknown_arm(state: State, arms: Ints) -> int:
-    """The least played arm that has no reward yet; the one that looks best where all have."""
-    ledger, unknown = state.ledger, -1
+def _unrewarded_arm(state: State, arms: Ints) -> int:
+    """The least played of the arms (n,) without a reward; the best arm if all have one."""
+    played, ids = state.ledger.played, state.ledger.vector_ids
+    found, least = False, arms[0]
     for n in range(arms.size):
-        vector = ledger.vector_ids[arms[n]]
-        if state.pulls[vector] == 0.0 and (
-            unknown < 0 or ledger.played[vector] < ledger.played[ledger.vector_ids[unknown]]
-        ):
-            unknown = arms[n]
-    return unknown if unknown >= 0 else _best(state, arms)
+        vector = ids[arms[n]]
+        if state.pulls[vector] == 0.0 and (not found or played[vector] < played[ids[least]]):
+            found, least = True, arms[n]
+    return least if found else highest_value_arm(state, arms)
 
 
 @kernel
-def _best(state: State, arms: Ints) -> int:
-    """The arm of the best empirical mean."""
-    best, most = arms[0], -math.inf
-    for n in range(arms.size):
-        mean = value(state, arms[n])
-        if mean > most:
-            best, most = arms[n], mean
-    return best
-
-
-@kernel
-def _replan(state: State) -> None:
+def _solve(state: State) -> None:
     """Solve for the allocation at the empirical gaps."""
     ledger, plan = state.ledger, state.plan
     for row in range(state.means.size):
@@ -183,5 +169,4 @@ def _replan(state: State) -> None:
         state.solved_pulls[vector] = state.pulls[vector]
     estimate_gaps(plan, state.means, ledger.offsets)
     solve_plan(plan, ledger, state.rows, state.noise)
-    plan.solved_at[0] = 0.0
-    state.flags[STALE] = 0
+    state.progress[0].stale = False

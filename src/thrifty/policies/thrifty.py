@@ -1,27 +1,23 @@
-"""Thrifty: buy what remains to be known, and no more. Our own; it keeps the skeleton of Optimal
-Allocation Matching (Hao, Lattimore and Szepesvari 2020).
+"""Thrifty, our own policy: allocation on differences, traffic-aware, without a horizon.
 
-Estimate, solve the allocation program at the estimates, match it, exploit when the evidence is in.
-What differs from the paper, and why, is measured in docs/thrifty.md; none of it is proved:
+It keeps the skeleton of Optimal Allocation Matching (Hao, Lattimore and Szepesvari 2020): estimate,
+solve the allocation program at the estimates, play what the plan asks for, else exploit. What
+differs, and why, is measured in docs/thrifty.md; none of it is proved:
 
-- differences: an arm is told from the best of its context by ||x - x^||, not by ||x||: the same in
-  the limit, less before it;
-- a level that shrinks as evidence grows, 2 log(1 + N(m) ||x - x^||^2 / 10) with N(m) the visits of
-  the context, instead of f_n: no horizon, and the same leading term, 2 log t; a mistake in a rare
-  context costs little, and deserves less proof;
-- the residual: information that is there is base information of the program; its solution is what
-  remains to be bought;
-- the price of waiting: a best arm costs nothing but the rounds until its context comes, and each of
-  these costs what greedy play may be losing. In the limit that is nothing, as in the paper; before
-  it, neither greedy play nor a rare context is a free source;
-- interleaving: purchases are spread over many visits of a context, so that greedy play may make
-  them needless. Bought in one go they would leave the direction of the greedy arm unknown;
-- urgency: until the plan is fulfilled, and where an arm may well be the best, greedy play is mixed
-  with the arm that tells most of better ones for what it loses: information-directed sampling
-  (Russo and Van Roy 2014), with theta taken for Gaussian and arms compared with the greedy one in
-  pairs. It spends what may be lost, of the order of log(t)^(1/2) in all: in the limit nothing,
-  beside the plan;
-- a prior that learns: theta is taken for N(0, I) until the data say that it is longer.
+1. differences: an arm x is told from the greedy arm x^ of its context by ||x - x^||, not by ||x||:
+   the same in the limit, tighter before it;
+2. a confidence level that shrinks with information, 2 log(1 + N(m) ||x - x^||^2 / 10) instead of
+   f_n, where N(m) are the visits of context m: no horizon, and the same leading term 2 log t;
+3. the residual program: information that is there already is base information, and the solution is
+   how many pulls remain;
+4. waiting costs: a pull costs its gap, and the expected loss of greedy play until its context
+   comes. In the limit greedy arms cost nothing, as in the paper;
+5. spreading: planned pulls are spread over many visits of a context, so that greedy play, which is
+   free, may make some of them unnecessary;
+6. information-directed sampling (Russo and Van Roy 2014) for what cannot wait: greedy play is mixed
+   with the arm of the least information ratio, with theta Gaussian and arms compared with the
+   greedy one in pairs. It costs of the order of sqrt(log t) in all, which the plan dominates;
+7. an empirical prior: theta is N(0, I) until the data show that it is longer.
 """
 
 import math
@@ -32,73 +28,66 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numba import types
 
-from thrifty.actions import ActionSets
 from thrifty.allocation.differences import allocate_differences
-from thrifty.arrays import Floats, Ints
-from thrifty.compilation import Pointer, kernel
-from thrifty.policies.base import (
-    EXPLORED,
-    ROUNDS,
-    SOLVES,
-    UNSOLVED,
-    Choice,
-    Ledger,
-    Moves,
-    Policy,
-    choose,
-    implements,
-    learn,
-    start_ledger,
+from thrifty.numerics.arrays import Floats, Ints
+from thrifty.numerics.compilation import Pointer, kernel
+from thrifty.numerics.dense import add_outer
+from thrifty.numerics.records import Record, Records
+from thrifty.numerics.regression import (
+    Regression,
+    observe,
+    refresh,
+    start_regression,
+    update_arms,
 )
-from thrifty.policies.hopes import add_square, expected_loss, surprise, weigh_news
-from thrifty.policies.moves import greedy_arm, mix
-from thrifty.regression import LOGDET, Regression, look, observe, refresh, start_regression
+from thrifty.policies.base import Policy
+from thrifty.policies.shared.ledger import Ledger, Renumbering, start_ledger
+from thrifty.policies.shared.plan import TOLERANCE, count_solve
+from thrifty.policies.shared.selection import greedy_arm, highest_value_arm, least_ratio
+from thrifty.policies.shared.stubs import Choice, choose, implements, learn
+from thrifty.policies.shared.value_of_information import (
+    expected_improvement,
+    expected_squared_shift,
+    quadratic_forms,
+)
+from thrifty.problem.action_sets import ActionSets
 
-EXPLOIT, BOUGHT = range(2)
-SOLVE_DET, SOLVE_ROUND, SOLVE_CHANGED, NOISE, RIDGE, SCALE = range(6)  # entries of Purchase.numbers
-SQUARES, REWARDS = range(2)  # entries of State.energy
-CHEAPEST = 1e-3  # cost of an arm, as a share of the largest: keeps the program well scaled
-FREE = 1e-6  # the same of a greedy arm
-UNKNOWN_RIDGE = 0.1  # of V at first, if the noise is to be estimated
-# power of the visits of a context over which purchases are spread: long for a young one, and in the
-# limit a vanishing share of them
-SPREAD = 0.75
-CRUMB = 0.01  # pulls: what is less than one but more than this is bought as if it were one
-# the least ridge, as a share of the longest arm squared: less could not be told from rounding
-FAINTEST = 1e-13
-CHANGES = 10  # solves in M rounds, at most, for want of nothing but that best arms have changed
+EXPLOIT, EXPLORE = range(2)
+LEAST_COST = 1e-3  # of an arm, as a share of the largest: keeps the program well scaled
+LEAST_GREEDY_COST = 1e-6  # the same for a greedy arm
+UNKNOWN_RIDGE = 0.1  # the ridge at first, if the noise is to be estimated
+SPREADING = 0.75  # planned pulls are spread over visits^0.75: in the limit a vanishing share
+NEGLIGIBLE = 0.01  # pulls between this and 1 count as 1; fewer count in proportion
+LEAST_RIDGE = 1e-13  # as a share of the longest arm squared: less would be rounding
+SOLVES_PER_CONTEXTS = 10  # solves in M rounds, at most, because a best arm has changed
 GROWTH = 0.1  # of det V, or of t, between two solves; and of the ridge, before it is changed
-# dimensions: with more of them det V may grow by more, as it does when as much is learnt of each
-SIDES = 4
-TOLERANCE = 1e-6
+DIMENSIONS = 4  # per factor 1 + GROWTH of det V: in many dimensions it grows faster
 USABLE = 1e-2  # a certified gap up to this still gives a plan worth following
 
 
 @dataclass(frozen=True, kw_only=True)
 class Thrifty(Policy):
-    """Buy, at estimated gaps, what greedy play will not tell in time: optimal allocation on
-    differences, for no horizon in particular.
+    """Play, at estimated gaps, the pulls that remain of an optimal allocation on differences.
 
-    There is nothing to tune: the numbers are the same for all problems, and are parameters only so
-    that they can be studied.
+    There is nothing to tune: the parameters are the same for all problems, and exist so that they
+    can be studied.
 
     Parameters
     ----------
-    noise : `known`, or `estimate` to learn the standard deviation of the rewards from them
+    noise : `known`, or `estimate` to estimate the standard deviation of the rewards
     level : `shrinking`, or `log` for 2 log t
-    evidence : the share of the visits of a context that stands in the shrinking level
-    floor : a gap is taken for no less than so many of its standard errors
-    wait : the price of a round of waiting, as a share of what greedy play may be losing in it
-    pace : over how many visits of a context its purchases are spread, relative to N(m)^(3/4) of the
-        visits so far
-    urgency : what greedy play loses in a visit, for the information ratio, relative to what is to
-        be expected of the most promising arm alone
-    prior : how many dimensions the prior N(0, I) is worth, against data that tell of a longer theta
+    shrinkage : the factor of N(m) in the shrinking level
+    floor : a gap is taken to be at least so many of its standard errors
+    wait : cost of a round of waiting, as a share of the expected loss of greedy play in it
+    pace : planned pulls are spread over pace N(m)^(3/4) visits of a context
+    urgency : expected loss of greedy play in the information ratio, relative to the largest
+        expected improvement of an arm
+    prior : how many dimensions of data the prior N(0, I) counts for, against a longer theta
     """
 
     noise: str = "known"
     level: str = "shrinking"
-    evidence: float = 0.1
+    shrinkage: float = 0.1
     floor: float = 0.5
     wait: float = 0.3
     pace: float = 15.0
@@ -106,28 +95,30 @@ class Thrifty(Policy):
     prior: float = 2.0
 
     name: ClassVar[str] = "thrifty"
-    labels: ClassVar[tuple[str, ...]] = ("exploit", "bought")
+    labels: ClassVar[tuple[str, ...]] = ("exploit", "explore")
 
     def __post_init__(self) -> None:
         self._one_of("noise", "known", "estimate")
         self._one_of("level", "shrinking", "log")
-        self._above(0, "evidence", "floor", "pace", "prior")
+        self._above(0, "shrinkage", "floor", "pace", "prior")
         self._at_least(0, "wait", "urgency")
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
-        known, least = self.noise == "known", FAINTEST * float((sets.rows**2).sum(axis=1).max())
-        # as if theta were N(0, I), or N(0, noise^2 / UNKNOWN_RIDGE I)
-        ridge = max(noise**2 if known else UNKNOWN_RIDGE, least)
+        known = self.noise == "known"
+        least_ridge = LEAST_RIDGE * float((sets.rows**2).sum(axis=1).max())
+        # the prior is N(0, I), or N(0, noise^2 / UNKNOWN_RIDGE I)
+        ridge = max(noise**2 if known else UNKNOWN_RIDGE, least_ridge)
         return State(
             start_ledger(sets, uniforms=1),
             start_regression(sets.rows, ridge=ridge, largest_set=sets.largest),
-            _start_purchase(sets, noise, ridge, scale=1.0 if known else 0.0),
-            energy=np.zeros(2),
+            _start_plan(sets),
+            model=Model.new(noise=noise, ridge=ridge, scale=1.0 if known else 0.0),
+            rows=np.arange(len(sets.rows)),
             noise=noise,
-            least_ridge=least,
+            least_ridge=least_ridge,
             known=known,
             shrinking=self.level == "shrinking",
-            evidence=float(self.evidence),
+            shrinkage=float(self.shrinkage),
             floor=float(self.floor),
             wait=float(self.wait),
             pace=float(self.pace),
@@ -137,57 +128,72 @@ class Thrifty(Policy):
 
     def estimates(self, state: "State", rows: Floats) -> tuple[Floats, Floats]:
         means, errors = super().estimates(state, rows)
-        return means, errors * state.purchase.numbers[NOISE] / state.noise
+        return means, errors * state.model[0].noise / state.noise
 
     def targets(self, state: "State") -> Floats:
-        """What was played of a row's vector, and what remains to be bought."""
-        return state.ledger.played[state.ledger.vector_ids] + state.purchase.pulls
+        """Pulls of each row's vector so far, and those that remain."""
+        return state.ledger.played[state.ledger.vector_ids] + state.plan.pulls
 
-    def carry(self, old: "State", new: "State", moves: Moves) -> None:
-        super().carry(old, new, moves)
-        new.energy[:] = old.energy
-        # the ridge is part of the base of the regression
-        new.purchase.numbers[RIDGE:] = old.purchase.numbers[RIDGE:]
+    def carry(self, old: "State", new: "State", renumbering: Renumbering) -> None:
+        super().carry(old, new, renumbering)
+        for field in ("squares", "rewards", "ridge", "scale"):  # the noise is estimated anew
+            new.model[field] = old.model[field]
 
-    def learn_gone(self, state: "State", features: Floats, reward: float) -> None:
-        super().learn_gone(state, features, reward)
-        _count(state, reward)
+    def learn_removed(self, state: "State", features: Floats, reward: float) -> None:
+        super().learn_removed(state, features, reward)
+        _count_reward(state, reward)
 
 
-class Purchase(NamedTuple):
-    """The last solve, and what of it remains to be bought."""
+class Schedule(Record):
+    """When the program is to be solved again."""
+
+    solved: bool  # whether it was solved before
+    logdet: float  # from this log det V on
+    round: float  # from this round on
+    changed_round: float  # from this round on, if the best arm of a context has changed
+
+
+class Model(Record):
+    """Noise and prior: theta ~ N(0, noise^2 / ridge I)."""
+
+    noise: float  # standard deviation of the rewards, known or estimated
+    ridge: float
+    scale: float  # the prior variance of an entry of theta at first
+    squares: float  # sum of squared rewards
+    rewards: float  # how many
+
+
+class Plan(NamedTuple):
+    """The last solution, and its input."""
 
     solve: Any  # allocate_differences, behind a pointer
     pulls: Floats  # (k,) that remain
-    prices: Floats  # (k,) of the constraints, for the next solve to start from
-    costs: Floats  # (k,) of a pull: the gap, or what it may well be, and the wait for the context
+    prices: Floats  # (k,) dual variables of the constraints, from which the next solve starts
+    costs: Floats  # (k,) of a pull: the gap, or a share of its standard error, and waiting
     rivals: Ints  # (k,) the best row of a row's context
-    # (k,) how precisely the difference to the rival must be known: 1 over the standard error to
-    # reach
-    scales: Floats
-    best: Ints  # (M,) the best row of each context; -1 before the first solve
-    losses: Floats  # (k,) what may be lost in a visit by not playing a row
-    base: Floats  # (d, d) information that is there
-    telling: Floats  # (d, d) what is to be learned, by direction
+    scales: Floats  # (k,) 1 over the standard error to which the gap must be known
+    best: Ints  # (M,) the best row of each context, -1 before the first solve
+    losses: Floats  # (k,) expected loss per visit of not playing a row
+    base: Floats  # (d, d) V
+    directions: Floats  # (d, d) T: expected squared shift of theta_hat if arms turn out better
     along: Floats  # (d,) work space
-    news: Floats  # (k,) what a pull tells of better arms
-    # (6,) log det V, t, and t if a best arm has changed, from which on to solve again; noise;
-    # ridge; the prior's |theta|^2 / d at first
-    numbers: Floats
+    information: Floats  # (k,) x^T T x: information of a pull about better arms
+    schedule: Records  # (1,) of Schedule
 
 
 class State(NamedTuple):
-    """What thrifty remembers."""
+    """The state of thrifty."""
 
     ledger: Ledger
     regression: Regression
-    purchase: Purchase
-    energy: Floats  # (2,) the sum of squared rewards, and how many
-    noise: float  # that is said to be there
+    plan: Plan
+    model: Records  # (1,) of Model
+    rows: Ints  # (k,) 0, 1, 2, ...
+    noise: float  # as given
     least_ridge: float
-    known: bool  # whether noise is to be believed
+    known: bool  # whether the noise is as given
     shrinking: bool
-    evidence: float
+    shrinkage: float
     floor: float
     wait: float
     pace: float
@@ -195,306 +201,286 @@ class State(NamedTuple):
     prior: float
 
 
+class Leaders(NamedTuple):
+    """Rows with the highest estimated mean."""
+
+    greedy: int  # of the arms on offer
+    best: int  # of the context, whether on offer or not
+
+
 @implements(choose, State)
 def _choose(state: State, context: int, arms: Ints) -> Choice:
-    ledger, purchase = state.ledger, state.purchase
-    greedy, best = _look_around(state, context, arms)
-    now = ledger.clock[ROUNDS] + 1.0
-    # false before the first solve: NaN
-    in_time = (
-        state.regression.numbers[LOGDET] < purchase.numbers[SOLVE_DET]
-        and now < purchase.numbers[SOLVE_ROUND]
-    )
-    if not in_time or (best != purchase.best[context] and now >= purchase.numbers[SOLVE_CHANGED]):
-        _settle_noise(state)
-        if _settle_prior(state):
-            greedy, best = _look_around(state, context, arms)
-        _plan(state, now, context, best)
-    row, chance = _most_telling(state, arms, greedy)
-    if not ledger.uniforms[0] < chance:
-        row = _owed(state, context, arms, greedy, (ledger.uniforms[0] - chance) / (1.0 - chance))
+    ledger, plan = state.ledger, state.plan
+    t = ledger.counters[0].rounds + 1.0
+    leaders = _find_leaders(state, context, arms)
+    if _must_solve(state, context, leaders.best, t):
+        _estimate_noise(state)
+        if _update_prior(state):
+            leaders = _find_leaders(state, context, arms)
+        _make_plan(state, t, context, leaders.best)
+    greedy, uniform = leaders.greedy, ledger.uniforms[0]
+    row, probability = _informative_arm(state, arms, greedy)
+    if not uniform < probability:
+        rest = (uniform - probability) / (1.0 - probability)
+        row = _planned_arm(state, context, arms, greedy, rest)
     if row == greedy:
         return Choice(greedy, EXPLOIT)
-    purchase.pulls[row] = max(0.0, purchase.pulls[row] - 1.0)
-    ledger.clock[EXPLORED] += 1
-    return Choice(row, BOUGHT)
+    plan.pulls[row] = max(0.0, plan.pulls[row] - 1.0)
+    ledger.counters[0].explored += 1
+    return Choice(row, EXPLORE)
 
 
 @implements(learn, State)
 def _learn(state: State, row: int, label: int, reward: float) -> None:
     observe(state.regression, row, reward)
-    _count(state, reward)
+    _count_reward(state, reward)
 
 
 @kernel
-def _count(state: State, reward: float) -> None:
-    state.energy[SQUARES] += reward * reward
-    state.energy[REWARDS] += 1.0
+def _count_reward(state: State, reward: float) -> None:
+    state.model[0].squares += reward * reward
+    state.model[0].rewards += 1.0
 
 
 @kernel
-def _look_around(state: State, context: int, arms: Ints) -> tuple[int, int]:
-    """The greedy row of the arms on offer, and that of the context, which may not be on offer."""
-    regression, first, stop = (
-        state.regression,
-        state.ledger.offsets[context],
-        state.ledger.offsets[context + 1],
-    )
-    look(regression, arms)
-    greedy = greedy_arm(regression, arms)
-    return greedy, greedy if arms.size == stop - first else _best_row(regression, first, stop)
+def _find_leaders(state: State, context: int, arms: Ints) -> Leaders:
+    """The greedy row of arms (n,), and the best row of the context."""
+    offsets = state.ledger.offsets
+    first, stop = offsets[context], offsets[context + 1]
+    update_arms(state.regression, arms)
+    greedy = greedy_arm(state.regression, arms)
+    if arms.size == stop - first:
+        return Leaders(greedy, greedy)
+    return Leaders(greedy, highest_value_arm(state, state.rows[first:stop]))
 
 
 @kernel
-def _most_telling(state: State, arms: Ints, greedy: int) -> tuple[int, float]:
-    """The arm to mix with greedy play, and its chance: those of the least information ratio, what
-    is lost squared over what is learned of better arms.
-    """
-    losses, means, lost = state.purchase.losses, state.regression.means, 0.0
+def _must_solve(state: State, context: int, best: int, t: float) -> bool:
+    """Whether det V or t has grown enough since the last solve, or a best arm has changed."""
+    schedule, logdet = state.plan.schedule, state.regression.totals[0].logdet
+    if not schedule[0].solved or not (logdet < schedule[0].logdet and t < schedule[0].round):
+        return True
+    return best != state.plan.best[context] and t >= schedule[0].changed_round
+
+
+@kernel
+def _informative_arm(state: State, arms: Ints, greedy: int) -> tuple[int, float]:
+    """The arm to mix with the greedy one, and its probability, for the least information ratio."""
+    losses, means, largest = state.plan.losses, state.regression.means, 0.0
     for n in range(arms.size):
         if arms[n] != greedy:
-            lost = max(lost, losses[arms[n]])
-    lost, row, chance, least = state.urgency * lost, greedy, 0.0, math.inf
-    if lost > 0.0:
-        told = _news(state, greedy)
+            largest = max(largest, losses[arms[n]])
+    loss, row, probability, least = state.urgency * largest, greedy, 0.0, math.inf
+    if loss > 0.0:
+        known = _information(state, greedy)
         for n in range(arms.size):
-            news, gap = _news(state, arms[n]), means[greedy] - means[arms[n]]
-            # otherwise greedy play alone is better
-            if news > told and lost * (news - told) > 2.0 * told * gap:
-                mixture = mix(lost, told, lost + gap, news)
+            information, gap = _information(state, arms[n]), means[greedy] - means[arms[n]]
+            # otherwise the greedy arm alone has the least ratio
+            if information > known and loss * (information - known) > 2.0 * known * gap:
+                mixture = least_ratio(loss, known, loss + gap, information)
                 if mixture.ratio < least:
-                    row, chance, least = arms[n], mixture.chance, mixture.ratio
-    return row, chance
+                    row, probability, least = arms[n], mixture.probability, mixture.ratio
+    return row, probability
 
 
 @kernel
-def _news(state: State, row: int) -> float:
-    """What a pull tells of better arms; less, if rewards of the same arm are still to come."""
-    regression, news = state.regression, state.purchase.news[row]
-    waiting = state.ledger.chosen[row] - regression.pulls[row]
-    return news / (1.0 + waiting * regression.norms[row]) ** 2 if waiting > 0 else news
+def _information(state: State, row: int) -> float:
+    """Information of a pull about better arms; less while rewards of the same row are late."""
+    regression, information = state.regression, state.plan.information[row]
+    late = state.ledger.chosen[row] - regression.pulls[row]
+    if late > 0:
+        return information / (1.0 + late * regression.norms[row]) ** 2
+    return information
 
 
 @kernel
-def _owed(state: State, context: int, arms: Ints, greedy: int, uniform: float) -> int:
-    """The arm to play so that what is owed is bought over pace visits: greedy, most of the time."""
+def _planned_arm(state: State, context: int, arms: Ints, greedy: int, uniform: float) -> int:
+    """A row with pulls left, with probability pulls / (pulls of all arms + visits to spread over).
+
+    Mostly the greedy arm.
+    """
     total = 0.0
     for n in range(arms.size):
-        total += _whole(state, arms[n], greedy)
+        total += _pulls_left(state, arms[n], greedy)
     if total > 0.0:
-        pace = state.pace * (state.ledger.visits[context] + 1.0) ** SPREAD
-        point = uniform * (pace + total) - pace
+        visits = state.pace * (state.ledger.visits[context] + 1.0) ** SPREADING
+        point = uniform * (visits + total) - visits
         if point >= 0.0:
             for n in range(arms.size):
-                point -= _whole(state, arms[n], greedy)
+                point -= _pulls_left(state, arms[n], greedy)
                 if point < 0.0:
                     return arms[n]
     return greedy
 
 
 @kernel
-def _whole(state: State, row: int, greedy: int) -> float:
-    """Pulls that are owed of a row."""
-    pulls = state.purchase.pulls[row]
-    return 0.0 if row == greedy or pulls <= 0.0 else max(pulls, min(1.0, pulls / CRUMB))
+def _pulls_left(state: State, row: int, greedy: int) -> float:
+    """Pulls of a row that the plan still asks for; a part of a pull counts as a whole one."""
+    pulls = state.plan.pulls[row]
+    if row == greedy or pulls <= 0.0:
+        return 0.0
+    return max(pulls, min(1.0, pulls / NEGLIGIBLE))
 
 
 @kernel
-def _plan(state: State, now: float, context: int, best: int) -> None:
-    """Solve for what remains to be bought, as seen in round now, when best is the best row of
-    context.
-    """
-    ledger, regression, purchase = state.ledger, state.regression, state.purchase
-    _gather(regression, purchase.base)
-    purchase.telling[:] = 0.0
-    widest, lost = 0.0, 0.0  # lost: what greedy play may be losing in a round
-    for m in range(ledger.visits.size):
-        purchase.best[m] = (
-            best
-            if m == context
-            else _best_row(regression, ledger.offsets[m], ledger.offsets[m + 1])
-        )
-        most = 0.0
-        for row in range(ledger.offsets[m], ledger.offsets[m + 1]):
-            widest = max(
-                widest, _appraise(state, row, purchase.best[m], ledger.visits[m] + 1.0, now)
-            )
-            most = max(most, purchase.losses[row])
-        lost += most * (ledger.visits[m] + 1.0) / now
-    weigh_news(regression.rows, purchase.telling, purchase.news)
+def _make_plan(state: State, t: float, context: int, best: int) -> None:
+    """Solve for the pulls that remain in round t, when best is the best row of context."""
+    ledger, regression, plan = state.ledger, state.regression, state.plan
+    visits, offsets = ledger.visits, ledger.offsets
+    _write_information(regression, plan.base)
+    plan.directions[:] = 0.0
+    widest, loss = 0.0, 0.0  # loss: expected loss of greedy play per round
+    for m in range(visits.size):
+        first, stop = offsets[m], offsets[m + 1]
+        plan.best[m] = best if m == context else highest_value_arm(state, state.rows[first:stop])
+        largest = 0.0
+        for row in range(first, stop):
+            widest = max(widest, _evaluate_row(state, row, plan.best[m], visits[m] + 1.0, t))
+            largest = max(largest, plan.losses[row])
+        loss += largest * (visits[m] + 1.0) / t
+    quadratic_forms(regression.rows, plan.directions, plan.information)
     if widest > 0.0:
-        _price(state, widest, state.wait * lost * now / math.sqrt(ledger.visits.size))
+        _add_waiting_costs(state, widest, state.wait * loss * t / math.sqrt(visits.size))
         _solve(state)
     else:
-        for row in range(purchase.pulls.size):
-            purchase.pulls[row] = 0.0
-    purchase.numbers[SOLVE_DET] = regression.numbers[LOGDET] + math.log1p(GROWTH) * max(
-        1.0, regression.theta.size / SIDES
-    )
-    purchase.numbers[SOLVE_ROUND] = now * (1.0 + GROWTH)
-    purchase.numbers[SOLVE_CHANGED] = now + ledger.visits.size / CHANGES
+        for row in range(plan.pulls.size):
+            plan.pulls[row] = 0.0
+    growth = math.log1p(GROWTH) * max(1.0, regression.theta.size / DIMENSIONS)
+    plan.schedule[0].solved = True
+    plan.schedule[0].logdet = regression.totals[0].logdet + growth
+    plan.schedule[0].round = t * (1.0 + GROWTH)
+    plan.schedule[0].changed_round = t + visits.size / SOLVES_PER_CONTEXTS
 
 
 @kernel
-def _appraise(state: State, row: int, best: int, visits: float, now: float) -> float:
-    """How precisely a row must be told from the best of its context, which comes the visits-th
-    time, and what not playing it may lose; returns its gap.
+def _evaluate_row(state: State, row: int, best: int, visits: float, t: float) -> float:
+    """Cost, scale and expected loss of a row, for the visits-th visit of its context in round t.
+
+    Returns its gap, at least floor standard errors.
     """
-    rows, inverse, theta, purchase = (
-        state.regression.rows,
-        state.regression.inverse,
-        state.regression.theta,
-        state.purchase,
-    )
+    rows, inverse = state.regression.rows, state.regression.inverse
+    theta, plan, noise = state.regression.theta, state.plan, state.model[0].noise
     # <x^ - x, theta_hat>, ||x^ - x||^2 in V^-1, and V^-1 (x^ - x)
-    gap, spread, along = 0.0, 0.0, purchase.along
+    gap, distance, along = 0.0, 0.0, plan.along
     for i in range(theta.size):
         difference, along[i] = rows[best, i] - rows[row, i], 0.0
         for j in range(theta.size):
             along[i] += inverse[i, j] * (rows[best, j] - rows[row, j])
         gap += theta[i] * difference
-        spread += along[i] * difference
-    gap, spread = max(gap, 0.0), max(spread, 0.0)
-    error = purchase.numbers[NOISE] * math.sqrt(spread)
-    seen = max(gap, state.floor * error)
+        distance += along[i] * difference
+    gap, distance = max(gap, 0.0), max(distance, 0.0)
+    error = noise * math.sqrt(distance)
+    cost = max(gap, state.floor * error)
     level = 2.0 * (
-        math.log1p(state.evidence * visits * spread) if state.shrinking else math.log1p(now)
+        math.log1p(state.shrinkage * visits * distance) if state.shrinking else math.log1p(t)
     )
-    purchase.rivals[row] = best
-    purchase.costs[row] = seen
-    purchase.scales[row] = (
-        purchase.numbers[NOISE] * math.sqrt(level) / seen if seen > 0.0 and row != best else 0.0
-    )
-    purchase.losses[row] = expected_loss(gap, error)
+    plan.rivals[row] = best
+    plan.costs[row] = cost
+    plan.scales[row] = noise * math.sqrt(level) / cost if cost > 0.0 and row != best else 0.0
+    plan.losses[row] = expected_improvement(gap, error)
     if error > 0.0:
-        add_square(purchase.telling, visits * surprise(gap / error) / spread, along)
-    return seen
+        weight = visits * expected_squared_shift(gap / error) / distance
+        add_outer(plan.directions, weight, along)
+    return cost
 
 
 @kernel
-def _price(state: State, widest: float, wait: float) -> None:
-    """Add to the cost of every pull the wait for its context, which comes in N(m) of all rounds;
-    wait is that for a context that has come once.
-    """
-    ledger, purchase = state.ledger, state.purchase
-    for m in range(ledger.visits.size):
-        own = wait / (ledger.visits[m] + 1.0)
-        for row in range(ledger.offsets[m], ledger.offsets[m + 1]):
-            purchase.costs[row] = max(purchase.costs[row] + own, CHEAPEST * widest)
-        purchase.costs[purchase.best[m]] = max(own, FREE * widest)
+def _add_waiting_costs(state: State, widest: float, wait: float) -> None:
+    """Add to the cost of a pull the wait for its context; wait is that for a context seen once."""
+    visits, offsets, plan = state.ledger.visits, state.ledger.offsets, state.plan
+    for m in range(visits.size):
+        own = wait / (visits[m] + 1.0)
+        for row in range(offsets[m], offsets[m + 1]):
+            plan.costs[row] = max(plan.costs[row] + own, LEAST_COST * widest)
+        plan.costs[plan.best[m]] = max(own, LEAST_GREEDY_COST * widest)
 
 
 @kernel
 def _solve(state: State) -> None:
-    """Solve the program in purchase. Where it cannot be solved nothing is bought until the next
-    solve, and the failure is counted.
-    """
-    ledger, purchase, rows = state.ledger, state.purchase, state.regression.rows
-    warm = not math.isnan(purchase.numbers[SOLVE_DET])
-    outcome = purchase.solve(
-        rows,
-        purchase.costs,
-        purchase.rivals,
-        purchase.scales,
-        purchase.base,
-        purchase.pulls,
-        purchase.prices,
-        warm,
+    """Solve the program in plan. If that fails, no pulls are planned until the next solve."""
+    ledger, plan, regression = state.ledger, state.plan, state.regression
+    outcome = plan.solve(
+        regression.rows,
+        plan.costs,
+        plan.rivals,
+        plan.scales,
+        plan.base,
+        plan.pulls,
+        plan.prices,
+        plan.schedule[0].solved,
         TOLERANCE,
     )
-    excess = outcome.upper - outcome.lower
-    ledger.clock[SOLVES] += 1
-    if not excess <= TOLERANCE * outcome.lower:
-        ledger.clock[UNSOLVED] += 1
-    if not excess <= USABLE * outcome.lower:
-        for row in range(purchase.pulls.size):
-            purchase.pulls[row] = 0.0
-            purchase.prices[row] = 0.0
-    # pulls whose rewards are still to come need not be bought again
-    for row in range(purchase.pulls.size):
-        purchase.pulls[row] = max(
-            0.0, purchase.pulls[row] - max(0, ledger.chosen[row] - state.regression.pulls[row])
-        )
+    if not count_solve(ledger, outcome, USABLE):
+        for row in range(plan.pulls.size):
+            plan.pulls[row] = 0.0
+            plan.prices[row] = 0.0
+    for row in range(plan.pulls.size):  # pulls whose rewards are late count as done
+        late = max(0, ledger.chosen[row] - regression.pulls[row])
+        plan.pulls[row] = max(0.0, plan.pulls[row] - late)
 
 
 @kernel
-def _settle_noise(state: State) -> None:
-    """If the noise is unknown, its estimate: with theta ~ N(0, noise^2 / ridge I) in mind, noise^2
-    = (sum of squared rewards - <theta, b>) / their number.
+def _estimate_noise(state: State) -> None:
+    """If the noise is unknown: noise^2 = (sum r^2 - <theta_hat, sum r x>) / number of rewards r.
+
+    The estimate under theta ~ N(0, noise^2 / ridge I). As long as all rewards are 0, any number
+    gives the same decisions.
     """
     if state.known:
         return
-    regression, numbers = state.regression, state.purchase.numbers
-    left = state.energy[SQUARES]
+    regression, model = state.regression, state.model
+    residual = model[0].squares
     for i in range(regression.theta.size):
-        left -= regression.base_sums[i] * regression.theta[i]
+        residual -= regression.base_sums[i] * regression.theta[i]
         for row in range(regression.pulls.size):
-            left -= regression.sums[row] * regression.rows[row, i] * regression.theta[i]
-    # as long as all rewards are 0, any number gives the same decisions
-    numbers[NOISE] = math.sqrt(left / state.energy[REWARDS]) if left > 0.0 else 1.0
+            residual -= regression.sums[row] * regression.rows[row, i] * regression.theta[i]
+    model[0].noise = math.sqrt(residual / model[0].rewards) if residual > 0.0 else 1.0
 
 
 @kernel
-def _settle_prior(state: State) -> bool:
-    """Let the prior N(0, scale I) of theta, with scale = noise^2 / ridge, follow what the data say
-    of the length of theta; whether it has moved.
+def _update_prior(state: State) -> bool:
+    """Fit the prior N(0, scale I) of theta, scale = noise^2 / ridge; returns whether it changed.
 
-    The data tell of d - ridge tr V^-1 dimensions, and there |theta_hat|^2 is to be expected to be
-    scale times as many: the fixed point is that of MacKay's evidence procedure, in which the first
-    guess counts like so many dimensions more. A theta that looks shorter is no reason to look less:
-    it may not have been looked at where it is long.
+    The data determine d - ridge tr V^-1 dimensions, in which |theta_hat|^2 is expected to be scale
+    times as many: the fixed point of MacKay's evidence procedure, in which the prior counts for so
+    many dimensions more. A shorter theta is no reason to explore less: it may be long where it was
+    not looked at.
     """
-    regression, numbers = state.regression, state.purchase.numbers
-    length, told = 0.0, float(regression.theta.size)
+    regression, model = state.regression, state.model
+    length, determined = 0.0, float(regression.theta.size)
     for i in range(regression.theta.size):
         length += regression.theta[i] ** 2
-        told -= numbers[RIDGE] * regression.inverse[i, i]
-    if state.energy[SQUARES] <= 0.0:
+        determined -= model[0].ridge * regression.inverse[i, i]
+    if model[0].squares <= 0.0:
         return False
-    # an estimate of the noise that shrinks is no reason to expect less of directions that have not
-    # been tried
-    if not state.known:
-        numbers[SCALE] = max(numbers[SCALE], numbers[NOISE] ** 2 / UNKNOWN_RIDGE)
-    scale = max(
-        numbers[SCALE], (state.prior * numbers[SCALE] + length) / (state.prior + max(told, 0.0))
-    )
-    ridge = max(numbers[NOISE] ** 2 / scale, state.least_ridge)
-    if abs(ridge - numbers[RIDGE]) < GROWTH * numbers[RIDGE]:
+    if not state.known:  # a lower estimate of the noise is no reason to expect a shorter theta
+        model[0].scale = max(model[0].scale, model[0].noise ** 2 / UNKNOWN_RIDGE)
+    first, prior = model[0].scale, state.prior
+    scale = max(first, (prior * first + length) / (prior + max(determined, 0.0)))
+    ridge = max(model[0].noise ** 2 / scale, state.least_ridge)
+    if abs(ridge - model[0].ridge) < GROWTH * model[0].ridge:
         return False
     for i in range(regression.theta.size):
-        regression.base[i, i] += ridge - numbers[RIDGE]
-    numbers[RIDGE] = ridge
+        regression.base[i, i] += ridge - model[0].ridge
+    model[0].ridge = ridge
     refresh(regression)
     return True
 
 
 @kernel
-def _gather(regression: Regression, base: Floats) -> None:
+def _write_information(regression: Regression, base: Floats) -> None:
     """Write V into base (d, d), from the exact counts."""
     for i in range(base.shape[0]):
         for j in range(base.shape[0]):
             base[i, j] = regression.base[i, j]
     for row in range(regression.pulls.size):
         if regression.pulls[row] > 0:
-            add_square(base, float(regression.pulls[row]), regression.rows[row])
+            add_outer(base, float(regression.pulls[row]), regression.rows[row])
 
 
-@kernel
-def _best_row(regression: Regression, first: int, stop: int) -> int:
-    """The row of the highest estimated mean from first to stop - 1."""
-    best, most = first, -math.inf
-    for row in range(first, stop):
-        mean = 0.0
-        for i in range(regression.theta.size):
-            mean += regression.theta[i] * regression.rows[row, i]
-        if mean > most:
-            best, most = row, mean
-    return best
-
-
-def _start_purchase(sets: ActionSets, noise: float, ridge: float, *, scale: float) -> Purchase:
+def _start_plan(sets: ActionSets) -> Plan:
     k, d = sets.rows.shape
-    return Purchase(
+    return Plan(
         solve=_solver(),
         pulls=np.zeros(k),
         prices=np.zeros(k),
@@ -504,18 +490,17 @@ def _start_purchase(sets: ActionSets, noise: float, ridge: float, *, scale: floa
         best=np.full(sets.contexts, -1),
         losses=np.zeros(k),
         base=np.zeros((d, d)),
-        telling=np.zeros((d, d)),
+        directions=np.zeros((d, d)),
         along=np.zeros(d),
-        news=np.zeros(k),
-        numbers=np.array([np.nan, np.nan, np.nan, noise, ridge, scale]),
+        information=np.zeros(k),
+        schedule=Schedule.new(),
     )
 
 
 @cache
 def _solver() -> Pointer:
-    """Made on first use: policies that solve nothing need not wait for the solver to compile."""
-    vector, matrix, places = types.float64[::1], types.float64[:, ::1], types.int64[::1]
-    return Pointer(
-        allocate_differences,
-        (matrix, vector, places, vector, matrix, vector, vector, types.boolean, types.float64),
-    )
+    """Made on first use: other policies need not wait for this solver to compile."""
+    vector, matrix, indices = types.float64[::1], types.float64[:, ::1], types.int64[::1]
+    flag, number = types.boolean, types.float64
+    arguments = (matrix, vector, indices, vector, matrix, vector, vector, flag, number)
+    return Pointer(allocate_differences, arguments)

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from thrifty.experiments.standings import YARDSTICK, standings
 from thrifty.files import write_whole
-from thrifty.results import Result
-from thrifty.standings import YARDSTICK, standings
-from thrifty.wording import power, printable
+from thrifty.report.wording import power, printable
+from thrifty.studies.results import Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from thrifty.files import write_whole
 from thrifty.report.figures import INK, svg
 from thrifty.report.pages import Page, Picture, save_figures
-from thrifty.results import Result
-from thrifty.wording import plain, printable, with_error
+from thrifty.report.wording import plain, printable, with_error
+from thrifty.studies.results import Result
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

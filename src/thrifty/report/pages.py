@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from thrifty.claims import Verdict
+from thrifty.experiments.claims import Verdict
+from thrifty.experiments.paper import EXPERIMENTS, OAM, Experiment
 from thrifty.files import make_folder
-from thrifty.paper import EXPERIMENTS, OAM, Experiment
 from thrifty.report.figures import (
     horizons_figure,
     labels_figure,
@@ -22,8 +22,8 @@ from thrifty.report.figures import (
     standings_figure,
     tail_figure,
 )
-from thrifty.results import Result
-from thrifty.wording import count
+from thrifty.report.wording import count
+from thrifty.studies.results import Result
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -1,0 +1,300 @@
+"""What the command line prints: tables for people, JSON for programs."""
+
+import json
+import math
+import textwrap
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from thrifty.report.wording import count, plain, power, printable, with_error
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.status import Status
+    from rich.table import Table
+
+    from thrifty.allocation.bound import Bound
+    from thrifty.experiments.claims import Verdict
+    from thrifty.experiments.standings import Standing
+    from thrifty.studies.results import Result
+    from thrifty.studies.study import Study
+
+MOST_ROWS = 30  # a person reads no longer table
+
+
+def busy(doing: str) -> "Status":
+    """Something moves while people wait."""
+    from rich.console import Console
+
+    return Console(stderr=True).status(doing)
+
+
+def _shown(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value).lower()
+
+
+def print_study(study: "Study") -> None:
+    """Regret of each policy on each instance, then where it went."""
+    first = study.results[0]
+    several = len({result.horizon for result in study.results}) > 1
+    rounds = "n" if several else f"{first.horizon:,}"
+    print(
+        f"regret after {rounds} rounds, {count(first.replications, 'replication')}, "
+        f"seed {first.seed}, {first.rewards} rewards"
+    )
+    headers = (*(("n",) if several else ()), "mean", "se", "median", "p95", "worst", "R/(C log n)")
+    table = _table("instance", "policy", *headers, numeric=headers)
+    for result in study.results:
+        numbers = [
+            "" if math.isnan(number) else f"{number:.4g}"
+            for number in (result.mean, result.se, result.median, result.p95, result.max)
+        ]
+        ratio = "" if result.ratio is None else f"{result.ratio:.3g}"
+        horizon = [f"{result.horizon:,}"] if several else []
+        table.add_row(
+            printable(result.instance.name), printable(result.policy), *horizon, *numbers, ratio
+        )
+    _show(table)
+    longest = max(result.horizon for result in study.results)
+    split = [
+        result for result in study.results if len(result.labels) > 1 and result.horizon == longest
+    ]
+    if split:
+        _print_labels(split)
+
+
+def _print_labels(results: list["Result"]) -> None:
+    """For policies that tell why they play: mean rounds and regret of each reason."""
+    table = _table(
+        "instance",
+        "policy",
+        "why",
+        "rounds",
+        "regret",
+        "share",
+        "solves",
+        numeric=("rounds", "regret", "share", "solves"),
+    )
+    for result in results:
+        entry = result.to_json()
+        for label, mean in entry["labels"].items():
+            if mean["rounds"] > 0:
+                share = f"{mean['regret'] / entry['mean']:.1%}" if entry["mean"] > 0 else ""
+                solves = (
+                    f"{entry['solves']:.0f}"
+                    + (f" ({entry['unsolved']:.1f} missed)" if entry["unsolved"] else "")
+                    if label == "matched"
+                    else ""
+                )
+                who = (printable(result.instance.name), printable(result.policy), label)
+                table.add_row(
+                    *who, f"{mean['rounds']:,.0f}", f"{mean['regret']:.4g}", share, solves
+                )
+    _show(table)
+
+
+def print_catalog(entries: list[dict[str, Any]]) -> None:
+    """Each family with its names, sizes and definition."""
+    width = min(_console().width, 110)
+    for family, members in groupby(entries, key=lambda entry: str(entry["family"])):
+        group = list(members)
+        parameters = ",".join(
+            f"{key}={value:g}" for key, value in group[0]["family_parameters"].items()
+        )
+        names = [entry["name"] for entry in group if entry["name"] != family]
+        print(
+            family
+            + (f":{parameters}" if parameters else "")
+            + (f"   ({', '.join(names)})" if names else "")
+        )
+        print(
+            textwrap.fill(
+                _size(group[0]) + ". " + group[0]["definition"],
+                width,
+                initial_indent="    ",
+                subsequent_indent="    ",
+            )
+        )
+
+
+def _size(entry: dict[str, Any]) -> str:
+    return (
+        f"{count(entry['contexts'], 'context')}, {count(entry['arms'], 'arm')}, d = "
+        f"{entry['dimension']}"
+    )
+
+
+def print_bound(found: "Bound") -> None:
+    """One instance: the constant, what it means, and who carries the exploration."""
+    problem, sets = found.instance, found.instance.sets
+    size = {"contexts": sets.contexts, "arms": len(sets.rows), "dimension": sets.dimension}
+    print(f"{printable(problem.name)}: {_size(size)}, noise {problem.noise:g}")
+    print(f"C = {found.constant:.6g}   ({found.status}, {_certified(found)})")
+    print(found.in_words())
+    table = _table(
+        "context",
+        "probability",
+        "arm",
+        "gap",
+        "pulls per log n",
+        "share of C",
+        numeric=("probability", "gap", "pulls per log n", "share of C"),
+    )
+    carriers = found.carriers()
+    for row in carriers[:MOST_ROWS]:
+        pulls = "free" if row.free else f"{row.pulls:.6g}"
+        share = "" if row.free else f"{row.share:.1%}"
+        table.add_row(
+            printable(row.context),
+            f"{row.probability:g}",
+            printable(row.arm),
+            f"{row.gap:.6g}",
+            pulls,
+            share,
+        )
+    _show(table)
+    if len(carriers) > MOST_ROWS:
+        print(f"and {len(carriers) - MOST_ROWS} more (--json has all)")
+    idle = len(sets.rows) - len(carriers)
+    if idle:
+        print(
+            "The other arm needs no pulls of its own."
+            if idle == 1
+            else f"The other {idle} arms need no pulls of their own."
+        )
+
+
+def print_bounds(bounds: list["Bound"]) -> None:
+    """Several instances: a line each."""
+    table = _table(
+        "instance",
+        "M",
+        "arms",
+        "d",
+        "d'",
+        "C",
+        "certificate",
+        "exploration",
+        numeric=("M", "arms", "d", "d'", "C"),
+    )
+    for found in bounds:
+        sets = found.instance.sets
+        exploring = [row for row in found.carriers() if not row.free]
+        who = ", ".join(
+            f"{printable(row.context)}/{printable(row.arm)} {row.share:.0%}"
+            for row in exploring[:3]
+        ) + (", ..." if len(exploring) > 3 else "")
+        counts = [
+            str(count)
+            for count in (sets.contexts, len(sets.rows), sets.dimension, found.reduced_dimension)
+        ]
+        table.add_row(
+            printable(found.instance.name),
+            *counts,
+            f"{found.constant:.6g}",
+            _certified(found),
+            who or "free",
+        )
+    _show(table)
+    print(
+        "M contexts; d' directions that the optimal arms leave to explore; C regret "
+        "per log n that no"
+    )
+    print("consistent policy can beat; exploration: context/arm and its share of C.")
+
+
+def _certified(found: "Bound") -> str:
+    if found.status == "failed":
+        return "FAILED"
+    return "exact" if found.gap == 0 else f"gap {found.gap:.0e}"
+
+
+def _table(*headers: str, numeric: tuple[str, ...]) -> "Table":
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    for header in headers:
+        table.add_column(
+            header,
+            justify="right" if header in numeric else "left",
+            no_wrap=header in numeric,
+            overflow="fold",
+        )
+    return table
+
+
+def _show(table: "Table") -> None:
+    _console().print(table)
+
+
+def _console() -> "Console":
+    """Standard output, at least so wide that no table loses a column; a file gets all the width
+    there is to use.
+    """
+    from rich.console import Console
+
+    console = Console(markup=False, emoji=False, highlight=False)
+    console.width = max(console.width, 80) if console.is_terminal else 120
+    return console
+
+
+def print_json(value: Any) -> None:
+    print(json.dumps(value, indent=2))
+
+
+def print_policies(entries: list[dict[str, Any]]) -> None:
+    """Each policy with its parameters and what they mean."""
+    width = min(_console().width, 110)
+    for entry in entries:
+        print(
+            entry["name"]
+            + "".join(f" {key}={_shown(value)}" for key, value in entry["parameters"].items())
+        )
+        print(
+            textwrap.fill(
+                entry["definition"], width, initial_indent="    ", subsequent_indent="    "
+            )
+        )
+        for key, meaning in entry["meanings"].items():
+            print(
+                textwrap.fill(
+                    f"{key}: {meaning}",
+                    width,
+                    initial_indent="      ",
+                    subsequent_indent="        ",
+                )
+            )
+
+
+def print_standings(standings: Mapping[str, Sequence["Standing"]]) -> None:
+    """Who stands where, by group of instances and horizon."""
+    headers = ("relative regret", "worst", "p95", "stuck", "ns a round", "instances")
+    for group, found in standings.items():
+        for horizon, own in groupby(found, key=lambda standing: standing.horizon):
+            print(f"{group}, n = {power(horizon)}")
+            table = _table("policy", *headers, numeric=headers)
+            for standing in own:
+                tail = "" if math.isnan(standing.tail) else plain(standing.tail, 3)
+                numbers = (
+                    with_error(standing.ratio, standing.error),
+                    plain(standing.worst, 3),
+                    tail,
+                )
+                table.add_row(
+                    standing.policy,
+                    *numbers,
+                    f"{standing.stuck} of {standing.runs:,}",
+                    f"{standing.nanoseconds:,.0f}",
+                    str(standing.instances),
+                )
+            _show(table)
+
+
+def print_verdicts(verdicts: Sequence["Verdict"]) -> None:
+    """Each claim with what became of it."""
+    table = _table("claim", "where", "verdict", numeric=())
+    for verdict in verdicts:
+        table.add_row(verdict.claim.statement, verdict.claim.where, verdict.words)
+    _show(table)

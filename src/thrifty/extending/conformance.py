@@ -1,0 +1,289 @@
+"""What every policy must pass: `check_policy(my_policy)`, or one test for each entry of CHECKS.
+
+For compiled policies and for plain ones (those checks that apply to them). A failure is an
+AssertionError that says what was expected.
+"""
+
+import tempfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from thrifty.online.decisions import Decision
+from thrifty.online.learner import Learner
+from thrifty.policies.base import Policy
+from thrifty.problem.action_sets import ActionSets
+from thrifty.problem.instances import Instance
+from thrifty.simulation.replication import AnyPolicy, Replication, simulate
+
+ROUNDS = 400
+SEED = 7
+
+
+def check_policy(policy: AnyPolicy) -> None:
+    """Run every check on a policy."""
+    for check in CHECKS:
+        check(policy)
+
+
+class LearnerPlayer:
+    """A compiled policy played one decision at a time, as a plain policy: it must do what the
+    simulator does.
+    """
+
+    def __init__(self, policy: Policy, seed: int) -> None:
+        self.policy, self.seed = policy, seed
+        self.decisions: list[Decision] = []
+
+    def __deepcopy__(self, memo: object) -> "LearnerPlayer":
+        return self  # not a copy: its decisions are looked at afterwards
+
+    def start(
+        self, sets: ActionSets, *, noise: float, horizon: int, rng: np.random.Generator
+    ) -> None:
+        """Make the learner; it has its own stream, that of the simulator for this seed."""
+        self.learner = with_horizon(self.policy, horizon).learner(sets, self.seed, noise=noise)
+
+    def choose(self, context: int) -> int:
+        """Let the learner choose."""
+        self.decisions.append(self.learner.choose(context))
+        return self.decisions[-1].arm
+
+    def learn(self, context: int, arm: int, reward: float) -> None:
+        """Let it learn."""
+        self.learner.learn(self.decisions[-1], reward)
+
+
+def with_horizon(policy: Policy, horizon: float) -> Policy:
+    """The policy with a horizon of its own, if it plans for one and has none."""
+    changes: Any = {"horizon": horizon}
+    return (
+        replace(policy, **changes)
+        if "horizon" in policy.parameters() and getattr(policy, "horizon", None) is None
+        else policy
+    )
+
+
+def awkward_instances(policy: AnyPolicy) -> Iterator[Instance]:
+    """Ragged sets that do not span, one arm, duplicate and zero vectors, tiny and large features;
+    for one context only where a policy takes no more.
+    """
+    rng = np.random.default_rng(SEED)
+    ragged = [rng.normal(size=(size, 3)) for size in (4, 1, 2)]
+    ragged[2][1] = ragged[0][0]  # a vector in two contexts
+    flat = np.array([[1.0, 0, 0], [0, 1, 0], [0.9, 0.5, 0]])  # a set that does not span
+    duplicates = np.array([[1.0, 0], [0, 1], [0, 1], [0, 0], [0.5, 0.5]])
+    theta = np.array([1.0, 0.5, -0.25])
+    cases = [
+        ("ragged", ragged, theta, 1.0),
+        ("not spanning", [flat, np.roll(flat, 1, axis=1)], theta, 1.0),
+        ("one arm", [np.array([[1.0, 2.0]])], theta[:2], 1.0),
+        ("one dimension", [np.array([[1.0], [0.5], [-1.0]])], theta[:1], 1.0),
+        ("duplicates", [duplicates], theta[:2], 0.5),
+        ("tiny features", [1e-6 * rng.normal(size=(4, 2))], theta[:2], 1e-6),
+        ("large features", [1e6 * rng.normal(size=(4, 2))], theta[:2], 1e6),
+        ("nothing to gain", [np.eye(3)], np.zeros(3), 1.0),
+    ]
+    for name, sets, parameter, noise in cases:
+        if len(sets) == 1 or not getattr(policy, "one_context", False):
+            yield Instance(ActionSets(sets), theta=parameter, noise=noise, name=name)
+
+
+def check_scores(policy: AnyPolicy) -> None:
+    """Every round is counted under one label, and regret neither falls nor loses its split."""
+    for instance in awkward_instances(policy):
+        played = _simulate(instance, policy)
+        _require(
+            (played.rounds.sum(axis=1) == played.times).all(), instance, "each round counted once"
+        )
+        _require(
+            np.isfinite(played.regret).all() and (played.regret >= 0).all(),
+            instance,
+            "finite regret of at least 0",
+        )
+        _require((np.diff(played.regret, axis=0) >= 0).all(), instance, "regret that never falls")
+
+
+def check_determinism(policy: AnyPolicy) -> None:
+    """The same seed and replication give the same bits; another replication has other luck."""
+    for instance in awkward_instances(policy):
+        _require(
+            _same(_simulate(instance, policy), _simulate(instance, policy)),
+            instance,
+            "the same bits again",
+        )
+
+
+def check_company(policy: AnyPolicy) -> None:
+    """The same bits alone or among others in threads."""
+    for instance in awkward_instances(policy):
+        alone = [_simulate(instance, policy, replication) for replication in range(4)]
+        with ThreadPoolExecutor(4) as pool:
+            together = list(pool.map(_simulate, [instance] * 4, [policy] * 4, range(4)))
+        _require(all(map(_same, alone, together)), instance, "the same bits among others as alone")
+
+
+def check_learner(policy: AnyPolicy) -> None:
+    """One decision at a time, through the plain road of the simulator, a policy does what it does
+    in the compiled loop.
+    """
+    if isinstance(policy, Policy):
+        for instance in awkward_instances(policy):
+            compiled, player = _simulate(instance, policy), LearnerPlayer(policy, SEED)
+            _simulate(instance, player)
+            rounds, regret = np.zeros_like(compiled.rounds[0]), np.zeros_like(compiled.regret[0])
+            for t, decision in enumerate(player.decisions):
+                label = policy.labels.index(decision.label)
+                rounds[label] += 1
+                regret[label] += instance.gaps[_row(instance, decision)]
+                same = np.array_equal(rounds, compiled.rounds[t]) and np.array_equal(
+                    regret, compiled.regret[t]
+                )
+                _require(
+                    same, instance, f"the learner to decide as the simulator does in round {t + 1}"
+                )
+
+
+def check_availability(policy: AnyPolicy) -> None:
+    """Only arms on offer are chosen, and names, labels and gaps make sense."""
+    if isinstance(policy, Policy):
+        rng = np.random.default_rng(SEED)
+        for instance in awkward_instances(policy):
+            learner = _learner(policy, instance)
+            for _ in range(ROUNDS):
+                m = int(rng.integers(instance.sets.contexts))
+                arms = len(instance.sets.arms(m))
+                offered = rng.choice(arms, size=rng.integers(1, arms + 1), replace=False).tolist()
+                decision = learner.choose(m, offered)
+                _require(decision.arm in offered, instance, "an arm on offer")
+                _require(
+                    decision.label in policy.labels and decision.gap >= 0,
+                    instance,
+                    "a label of its own and a gap of at least 0",
+                )
+                learner.learn(decision, _reward(instance, decision, rng))
+
+
+def check_late_rewards(policy: AnyPolicy) -> None:
+    """Rewards may come late and in any order, or never; all decisions stay legal."""
+    if isinstance(policy, Policy):
+        rng = np.random.default_rng(SEED)
+        for instance in awkward_instances(policy):
+            learner, waiting = _learner(policy, instance), []
+            for _ in range(ROUNDS):
+                waiting.append(learner.choose(int(rng.integers(instance.sets.contexts))))
+                if rng.random() < 0.5:
+                    late = waiting.pop(int(rng.integers(len(waiting))))
+                    if rng.random() < 0.1:
+                        learner.cancel(late)
+                    else:
+                        learner.learn(late, _reward(instance, late, rng))
+            _require(
+                len(learner.pending) == len(waiting),
+                instance,
+                "as many rewards waited for as are missing",
+            )
+
+
+def check_saving(policy: AnyPolicy) -> None:
+    """A learner that was saved and loaded goes on bit for bit."""
+    if isinstance(policy, Policy):
+        for instance in awkward_instances(policy):
+            learner, rng = _learner(policy, instance), np.random.default_rng(SEED)
+            _drive(learner, instance, rng)
+            late = learner.choose(0)
+            with tempfile.TemporaryDirectory() as folder:
+                learner.save(Path(folder) / "state.json")
+                again = Learner.load(
+                    Path(folder) / "state.json", instance.sets, policy=learner.policy
+                )
+            for one in (learner, again):
+                one.learn(late, 0.5)
+            same = [
+                _drive(one, instance, np.random.default_rng(SEED + 1)) for one in (learner, again)
+            ]
+            _require(
+                same[0] == same[1], instance, "a loaded learner to go on as if nothing had happened"
+            )
+
+
+def check_changing_arms(policy: AnyPolicy) -> None:
+    """Arms and contexts come and go; what was learned stays, and late rewards of arms that are gone
+    are taken.
+    """
+    if isinstance(policy, Policy):
+        sets = ActionSets(
+            [[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.9, 0.5, 0.0]]], context_names=["first"]
+        )
+        instance = Instance(sets, theta=[1.0, 0.5, 0.2])
+        learner, rng = _learner(policy, instance), np.random.default_rng(SEED)
+        _drive(learner, instance, rng)
+        late = [learner.choose("first") for _ in range(5)]
+        learner.add_arm("first", [0, 0, 1], name="new")
+        learner.remove_arm("first", "0")
+        if not getattr(policy, "one_context", False):
+            learner.add_context("second", [[0, 0, 1], [0, 1, 1]])
+        _drive(learner, Instance(learner.sets, theta=instance.theta), rng)
+        for decision in late:
+            learner.learn(decision, 1.0)
+        if not getattr(policy, "one_context", False):
+            learner.remove_context("first")
+        _drive(learner, Instance(learner.sets, theta=instance.theta), rng)
+        _require(not learner.pending, instance, "all rewards taken")
+
+
+CHECKS: tuple[Callable[[AnyPolicy], None], ...] = (
+    check_scores,
+    check_determinism,
+    check_company,
+    check_learner,
+    check_availability,
+    check_late_rewards,
+    check_saving,
+    check_changing_arms,
+)
+
+
+def _simulate(instance: Instance, policy: AnyPolicy, replication: int = 0) -> Replication:
+    return simulate(
+        instance,
+        policy,
+        horizon=ROUNDS,
+        seed=SEED,
+        replication=replication,
+        times=np.arange(1, ROUNDS + 1),
+    )
+
+
+def _learner(policy: Policy, instance: Instance) -> Learner:
+    return with_horizon(policy, ROUNDS).learner(instance.sets, SEED, noise=instance.noise)
+
+
+def _drive(learner: Learner, instance: Instance, rng: np.random.Generator) -> list[Decision]:
+    """Let a learner play an instance for a while."""
+    decisions = []
+    for _ in range(ROUNDS):
+        decisions.append(learner.choose(int(rng.integers(instance.sets.contexts))))
+        learner.learn(decisions[-1], _reward(instance, decisions[-1], rng))
+    return decisions
+
+
+def _reward(instance: Instance, decision: Decision, rng: np.random.Generator) -> float:
+    return float(instance.means[_row(instance, decision)] + instance.noise * rng.standard_normal())
+
+
+def _row(instance: Instance, decision: Decision) -> int:
+    return int(instance.sets.offsets[instance.sets.context_index(decision.context)]) + decision.arm
+
+
+def _same(one: Replication, other: Replication) -> bool:
+    return np.array_equal(one.regret, other.regret) and np.array_equal(one.rounds, other.rounds)
+
+
+def _require(holds: bool | np.bool_, instance: Instance, expected: str) -> None:
+    if not holds:
+        raise AssertionError(f"{instance.name}: {expected} expected")

@@ -1,0 +1,328 @@
+"""Compiled least squares: the only place where V^-1, theta_hat and log det V change.
+
+V = base + sum of x x^T over all rewards seen. A reward costs O(k d): the inverse follows by Sherman
+and Morrison's formula, and so do, for every arm x, its mean <x, theta_hat> and its squared norm
+||x||^2 in V^-1, which is what policies read. Rounding errors accumulate; but pulls are counted and
+rewards summed arm by arm, and `refresh` recomputes everything from these before the errors matter.
+
+Without a ridge V is singular until the pulled arms span the space. Until then the inverse is the
+pseudo-inverse and theta_hat the estimate of least norm.
+"""
+
+from functools import cache
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+from numba import types
+
+from thrifty.numerics.arrays import Bools, Floats, Ints
+from thrifty.numerics.bases import VANISHING, grow_basis, project_off
+from thrifty.numerics.compilation import Pointer, compiled, kernel
+from thrifty.numerics.dense import add_gram, copy_matrix, factor, squared_norms, whiten
+from thrifty.numerics.records import Record, Records
+
+# A rank-one step adds up to (1 + norm)^2 roundings to the relative error of the inverse. After four
+# thousand it is recomputed: that costs a hundredth of the rounds between, and keeps the error near
+# that of a direct inversion.
+MAX_ROUNDINGS = 2.0**12
+TINY = 1e-15  # a pivot below this share of its diagonal entry is rounding
+
+
+class Totals(Record):
+    """Numbers about V as a whole."""
+
+    logdet: float  # log det V, within its span
+    roundings: float  # since the last refresh
+    outside: int  # how many arms lie outside the span of V
+
+
+class Regression(NamedTuple):
+    """Least squares over k arms in R^d; arrays change in place."""
+
+    rows: Floats  # (k, d) the arms
+    columns: Floats  # (d, k) the same
+    base: Floats  # (d, d) information that no row accounts for: the ridge, and removed arms
+    base_sums: Floats  # (d,) sum of x times reward over removed arms
+    pulls: Ints  # (k,) rewards seen
+    sums: Floats  # (k,) of these rewards
+    inverse: Floats  # (d, d) V^-1, or the pseudo-inverse
+    theta: Floats  # (d,) theta_hat
+    means: Floats  # (k,) <x, theta_hat>
+    norms: Floats  # (k,) ||x||^2 in V^-1
+    outside: Bools  # (k,) whether an arm lies outside the span of V
+    totals: Records  # (1,) of Totals
+    step: Floats  # (d,) work space
+    along: Floats  # (k,) work space
+    definite: bool  # whether base is positive definite
+    invert: Any  # the function below, behind a pointer
+    tracked: bool  # whether means and norms of all arms are always current; else see update_arms
+
+
+def start_regression(rows: Floats, *, ridge: float, largest_set: int | None = None) -> Regression:
+    """A regression that has seen no rewards, on rows (k, d).
+
+    largest_set: how many arms a decision looks at. If given, arms are tracked only where that is
+    cheaper, O(k d) per round, than computing one set, O(K d^2). By default all arms are tracked.
+    """
+    k, d = rows.shape
+    regression = Regression(
+        rows=np.array(rows),
+        columns=np.array(rows.T, order="C"),
+        base=ridge * np.eye(d),
+        base_sums=np.zeros(d),
+        pulls=np.zeros(k, dtype=np.int64),
+        sums=np.zeros(k),
+        inverse=np.zeros((d, d)),
+        theta=np.zeros(d),
+        means=np.zeros(k),
+        norms=np.zeros(k),
+        outside=np.zeros(k, dtype=np.bool_),
+        totals=Totals.new(),
+        step=np.zeros(d),
+        along=np.zeros(k),
+        definite=ridge > 0,
+        invert=_inversion(),
+        tracked=largest_set is None or k <= largest_set * d,
+    )
+    rebuild(regression)
+    return regression
+
+
+def carry_regression(old: Regression, new: Regression, where: Ints) -> None:
+    """Copy all that old has seen: row i becomes row where[i], or part of the base if that is -1."""
+    removed = where < 0
+    new.base[:] = old.base + (old.rows[removed].T * old.pulls[removed]) @ old.rows[removed]
+    new.base_sums[:] = old.base_sums + old.rows[removed].T @ old.sums[removed]
+    np.add.at(new.pulls, where[~removed], old.pulls[~removed])
+    np.add.at(new.sums, where[~removed], old.sums[~removed])
+    rebuild(new)
+
+
+def observe_removed(regression: Regression, features: Floats, reward: float) -> None:
+    """Add one reward of an arm with features (d,) that is no longer a row."""
+    regression.base[:] += np.outer(features, features)
+    regression.base_sums[:] += reward * features
+    rebuild(regression)
+
+
+@kernel
+def observe(regression: Regression, row: int, reward: float) -> None:
+    """Add one reward of an arm, in O(k d)."""
+    rows, inverse, theta = regression.rows, regression.inverse, regression.theta
+    step, totals = regression.step, regression.totals
+    d = theta.size
+    regression.pulls[row] += 1
+    regression.sums[row] += reward
+    norm, mean = 0.0, 0.0
+    for i in range(d):
+        total = 0.0
+        for j in range(d):
+            total += inverse[i, j] * rows[row, j]
+        step[i] = total
+        norm += total * rows[row, i]
+        mean += theta[i] * rows[row, i]
+    totals[0].roundings += (1.0 + norm) ** 2
+    if totals[0].roundings > MAX_ROUNDINGS or regression.outside[row]:
+        refresh(regression)
+        return
+    # (V + x x^T)^-1 = V^-1 - (V^-1 x)(V^-1 x)^T / (1 + ||x||^2)
+    # theta_hat += V^-1 x (reward - <x, theta_hat>) / (1 + ||x||^2)
+    shrink = 1.0 / (1.0 + norm)
+    pull = shrink * (reward - mean)
+    for i in range(d):
+        theta[i] += pull * step[i]
+        for j in range(d):
+            inverse[i, j] -= shrink * step[i] * step[j]
+    totals[0].logdet += np.log1p(norm)
+    if regression.tracked:
+        _track_arms(regression, shrink, pull)
+
+
+@kernel
+def _track_arms(regression: Regression, shrink: float, pull: float) -> None:
+    """Update means and norms of all arms by a rank-one step, with V^-1 x in regression.step."""
+    columns, step, along = regression.columns, regression.step, regression.along
+    means, norms = regression.means, regression.norms
+    d, k = columns.shape
+    for j in range(k):
+        along[j] = step[0] * columns[0, j]
+    for i in range(1, d):
+        share = step[i]
+        for j in range(k):
+            along[j] += share * columns[i, j]
+    for j in range(k):
+        means[j] += pull * along[j]
+        norms[j] -= shrink * along[j] * along[j]
+
+
+@kernel
+def update_arms(regression: Regression, arms: Ints) -> None:
+    """Make means and norms of the rows arms (n,) current, unless all arms are tracked."""
+    if not regression.tracked:
+        for n in range(arms.size):
+            _update_arm(regression, arms[n])
+
+
+@kernel
+def _update_arm(regression: Regression, row: int) -> None:
+    """Mean and norm of one arm, in O(d^2)."""
+    rows, inverse, theta = regression.rows, regression.inverse, regression.theta
+    mean, norm = 0.0, 0.0
+    for i in range(theta.size):
+        mean += theta[i] * rows[row, i]
+        for j in range(theta.size):
+            norm += inverse[i, j] * rows[row, i] * rows[row, j]
+    regression.means[row], regression.norms[row] = mean, norm
+
+
+@kernel
+def refresh(regression: Regression) -> None:
+    """Recompute everything from the pulls and sums of the arms."""
+    inverse, theta, response = regression.inverse, regression.theta, regression.step
+    regression.invert(
+        regression.columns,
+        regression.pulls,
+        regression.base,
+        regression.definite,
+        inverse,
+        regression.outside,
+        regression.totals,
+    )
+    regression.totals[0].roundings = 0.0
+    for i in range(theta.size):
+        response[i] = regression.base_sums[i]
+        for row in range(regression.sums.size):
+            response[i] += regression.sums[row] * regression.rows[row, i]
+    for i in range(theta.size):
+        theta[i] = 0.0
+        for j in range(theta.size):
+            theta[i] += inverse[i, j] * response[j]
+    if regression.tracked:
+        for row in range(regression.sums.size):
+            _update_arm(regression, row)
+
+
+@compiled
+def rebuild(regression: Regression) -> None:
+    """`refresh` for callers in Python."""
+    refresh(regression)
+
+
+@compiled
+def invert(
+    columns: Floats,
+    pulls: Ints,
+    base: Floats,
+    definite: bool,
+    inverse: Floats,
+    outside: Bools,
+    totals: Records,
+) -> None:
+    """Write V^-1 into inverse (d, d), log det V into totals, and which of columns (d, k) lie
+    outside the span of V into outside (k,).
+
+    In coordinates of its span, V = Q^T (R^T R) Q and V^-1 = W^T W with W = R^-T Q.
+    """
+    d = columns.shape[0]
+    basis = np.zeros((d, d))  # Q, orthonormal rows
+    rank = _find_span(columns, pulls, base, definite, basis, outside, totals)
+    information, whitening = np.zeros((rank, rank)), np.empty((rank, d))
+    _project_information(columns, pulls, base, basis, information)
+    factor(information, TINY)
+    whiten(information, basis[:rank], whitening)
+    totals[0].logdet = 0.0
+    for q in range(rank):
+        totals[0].logdet += 2.0 * np.log(information[q, q])
+    for i in range(d):
+        for j in range(d):
+            inverse[i, j] = 0.0
+            for q in range(rank):
+                inverse[i, j] += whitening[q, i] * whitening[q, j]
+
+
+@cache
+def _inversion() -> Pointer:
+    """`invert` behind a pointer: otherwise every policy would compile it again."""
+    matrix, flags = types.float64[:, ::1], types.boolean[::1]
+    totals = numba.typeof(Totals.new())
+    arguments = (matrix, types.int64[::1], matrix, types.boolean, matrix, flags, totals)
+    return Pointer(invert, arguments)
+
+
+@compiled
+def _project_information(
+    columns: Floats, pulls: Ints, base: Floats, basis: Floats, information: Floats
+) -> None:
+    """information (r, r) += Q V Q^T for the first r rows Q of basis (d, d)."""
+    d, k = columns.shape
+    rank = information.shape[0]
+    vectors, weights = np.zeros((rank, k)), np.empty(k)
+    for j in range(k):
+        weights[j] = pulls[j]
+        for q in range(rank):
+            for i in range(d):
+                vectors[q, j] += basis[q, i] * columns[i, j]
+    add_gram(vectors, weights, information)
+    for p in range(rank):
+        for q in range(rank):
+            for i in range(d):
+                for j in range(d):
+                    information[p, q] += basis[p, i] * base[i, j] * basis[q, j]
+
+
+@compiled
+def _find_span(
+    columns: Floats,
+    pulls: Ints,
+    base: Floats,
+    definite: bool,
+    basis: Floats,
+    outside: Bools,
+    totals: Records,
+) -> int:
+    """Write an orthonormal basis of the span of V into basis (d, d), mark the arms outside it, and
+    return its rank.
+    """
+    d, k = columns.shape
+    if definite:
+        for i in range(d):
+            basis[i, i] = 1.0
+        return d
+    picked, even = np.empty(d, np.int64), np.ones(max(d, k))
+    known = _span_base(base, even[:d], basis, picked)
+    rest, seen, sizes, lengths = np.empty((d, k)), np.empty((d, k)), np.empty(k), np.empty(k)
+    copy_matrix(columns, rest)
+    squared_norms(rest, sizes)
+    for q in range(known):
+        project_off(basis[q], rest, lengths)
+    for i in range(d):
+        for j in range(k):
+            seen[i, j] = rest[i, j] if pulls[j] > 0 else 0.0
+    rank = grow_basis(seen, even[:k], sizes, basis, known, picked)
+    for q in range(known, rank):
+        project_off(basis[q], rest, lengths)
+    squared_norms(rest, lengths)
+    totals[0].outside = 0
+    for j in range(k):
+        outside[j] = lengths[j] > VANISHING * VANISHING * sizes[j]
+        totals[0].outside += outside[j]
+    return rank
+
+
+@compiled
+def _span_base(base: Floats, even: Floats, basis: Floats, picked: Ints) -> int:
+    """Begin basis (d, d) with the span of base (d, d); returns its rank.
+
+    The columns of base are not vectors of their own: one scale serves for all of them.
+    """
+    d = base.shape[0]
+    rest, sizes = np.empty((d, d)), np.empty(d)
+    copy_matrix(base, rest)
+    squared_norms(rest, sizes)
+    widest = 0.0
+    for i in range(d):
+        widest = max(widest, sizes[i])
+    for i in range(d):
+        sizes[i] = widest
+    return grow_basis(rest, even, sizes, basis, 0, picked)

@@ -1,0 +1,85 @@
+"""The ledger: counts and random draws that every policy's state begins with."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from thrifty.numerics.arrays import Floats, Ints
+from thrifty.numerics.compilation import kernel
+from thrifty.numerics.records import Record, Records
+from thrifty.problem.action_sets import ActionSets
+
+
+class Counters(Record):
+    """Counts over all rounds so far."""
+
+    rounds: int  # t - 1 while a policy chooses in round t
+    explored: int  # exploration rounds, as the policy defines them: s in the paper
+    solves: int  # of the allocation program
+    unsolved: int  # solves that missed their tolerance
+
+
+class Ledger(NamedTuple):
+    """What every policy knows; `record_choice` keeps it up to date."""
+
+    offsets: Ints  # (M + 1,) context m owns rows offsets[m] to offsets[m + 1] - 1
+    vector_ids: Ints  # (k,) the same number for equal vectors
+    played: Ints  # (v,) choices of each vector, rewarded or not: N_x in the paper
+    chosen: Ints  # (k,) choices of each row
+    visits: Ints  # (M,) rounds in each context: N(m)
+    counters: Records  # (1,) of Counters
+    normals: Floats  # standard normal draws for this round
+    uniforms: Floats  # uniform draws for this round
+
+
+def start_ledger(sets: ActionSets, *, normals: int = 0, uniforms: int = 0) -> Ledger:
+    """A ledger before the first round, with so many random draws in each round."""
+    return Ledger(
+        offsets=sets.offsets.copy(),
+        vector_ids=sets.vector_ids.copy(),
+        played=np.zeros(len(sets.vectors), dtype=np.int64),
+        chosen=np.zeros(len(sets.rows), dtype=np.int64),
+        visits=np.zeros(sets.contexts, dtype=np.int64),
+        counters=Counters.new(),
+        normals=np.zeros(normals),
+        uniforms=np.zeros(uniforms),
+    )
+
+
+@kernel
+def record_choice(ledger: Ledger, context: int, row: int) -> None:
+    """Count a choice, before its reward is known."""
+    ledger.played[ledger.vector_ids[row]] += 1
+    ledger.chosen[row] += 1
+    ledger.visits[context] += 1
+    ledger.counters[0].rounds += 1
+
+
+@dataclass(frozen=True)
+class Renumbering:
+    """New indices of rows, vectors and contexts after action sets have changed; -1 where removed.
+
+    Attributes
+    ----------
+    rows : (k old,) the row with the same context, name and vector
+    regression_rows : (k old,) that row, or else another with the same vector
+    vectors : (v old,)
+    contexts : (M old,)
+    """
+
+    rows: Ints
+    regression_rows: Ints
+    vectors: Ints
+    contexts: Ints
+
+
+def carry_ledger(old: Ledger, new: Ledger, renumbering: Renumbering) -> None:
+    """Copy counts to the ledger of new action sets."""
+    new.counters[:] = old.counters
+    for before, after, where in (
+        (old.played, new.played, renumbering.vectors),
+        (old.chosen, new.chosen, renumbering.rows),
+        (old.visits, new.visits, renumbering.contexts),
+    ):
+        np.add.at(after, where[where >= 0], before[where >= 0])

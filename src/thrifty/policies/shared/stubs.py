@@ -1,0 +1,95 @@
+"""Stubs through which the simulator and the learner call any policy.
+
+    choose(state, context, arms) -> Choice      one of the rows in arms (n,), and a label index
+    learn(state, row, label, reward) -> None    update the state by a reward
+    value(state, row) -> float                  estimated mean reward of a row
+
+A policy registers a function of its own for each with `@implements(stub, StateType)`. Compiled code
+picks it by the type of the state when it is compiled, plain Python when it is called. `value` has a
+default for states with a field `regression`.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from numba.core.typing.templates import AbstractTemplate, infer_global
+
+from thrifty.numerics.arrays import Ints
+from thrifty.numerics.compilation import kernel
+
+
+class Choice(NamedTuple):
+    """A row to play, and the index of the label that says why."""
+
+    row: int
+    label: int
+
+
+Implementation = Callable[..., Any]
+_IMPLEMENTATIONS: dict[tuple[str, type], Implementation] = {}
+
+
+def choose(state: Any, context: int, arms: Ints) -> Choice:
+    """Choose one of the rows arms (n,), n > 0, of a context."""
+    choice: Choice = _implementation("choose", type(state))(state, context, arms)
+    return choice
+
+
+def learn(state: Any, row: int, label: int, reward: float) -> None:
+    """Update the state by the reward of a row that was chosen under a label."""
+    _implementation("learn", type(state))(state, row, label, reward)
+
+
+def value(state: Any, row: int) -> float:
+    """The estimated mean reward of a row."""
+    estimate: float = _implementation("value", type(state))(state, row)
+    return estimate
+
+
+def implements(
+    stub: Callable[..., Any], state_type: type
+) -> Callable[[Implementation], Implementation]:
+    """Register a function as a stub's implementation for one type of state."""
+
+    def register(function: Implementation) -> Implementation:
+        _IMPLEMENTATIONS[stub.__name__, state_type] = kernel(function)
+        return function
+
+    return register
+
+
+@kernel
+def _value_by_regression(state: Any, row: int) -> float:
+    regression = state.regression
+    total = 0.0
+    for i in range(regression.theta.size):
+        total += regression.theta[i] * regression.rows[row, i]
+    return total
+
+
+def _implementation(stub: str, state_type: type) -> Implementation:
+    """What a stub stands for; LookupError if the policy has registered nothing."""
+    if stub == "value" and "regression" in getattr(state_type, "_fields", ()):
+        return _IMPLEMENTATIONS.get((stub, state_type), _value_by_regression)
+    return _IMPLEMENTATIONS[stub, state_type]
+
+
+class _StubTemplate(AbstractTemplate):
+    """Tells Numba which function a stub stands for, given the types of its arguments."""
+
+    key: Any  # the stub; Numba sets it
+
+    def generic(self, args: Any, kws: Any) -> Any:
+        template, signature, folded, _ = self._callee(args).get_call_template(args, kws)
+        found = template(self.context).apply(folded, {})
+        return None if found is None else found.replace(pysig=signature)
+
+    def get_impl_key(self, sig: Any) -> Any:
+        return self._callee(sig.args).get_overload(sig.args)
+
+    def _callee(self, args: Any) -> Any:
+        return _implementation(self.key.__name__, args[0].instance_class)
+
+
+for _stub in (choose, learn, value):
+    infer_global(_stub)(_StubTemplate)

@@ -1,0 +1,196 @@
+"""ActionSets: what a learner knows before it starts, which arms each context offers."""
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from thrifty.errors import NOTHING, InvalidInput, UnknownName
+from thrifty.numerics.arrays import Floats, Ints, finite_numbers, numeric
+
+
+class ActionSets:
+    """A finite set of arms in R^d for each context; sets may differ in size and share vectors.
+
+    Parameters
+    ----------
+    sets : one (K_m, d) array a context
+    context_names : one distinct name a context, optional
+    arm_names : for each context one distinct name an arm, optional
+
+    Attributes
+    ----------
+    rows : (k, d) all arms, context after context
+    offsets : (M + 1,) context m owns rows[offsets[m]:offsets[m + 1]]
+    """
+
+    def __init__(
+        self,
+        sets: Sequence[ArrayLike],
+        *,
+        context_names: Sequence[str] | None = None,
+        arm_names: Sequence[Sequence[str]] | None = None,
+    ) -> None:
+        if isinstance(sets, str) or not isinstance(sets, Sequence | np.ndarray):
+            raise InvalidInput("contexts", "a list of action sets", sets)
+        blocks = _blocks(sets)
+        self.rows: Floats = _frozen(np.concatenate(blocks))
+        self.offsets: Ints = _frozen(
+            np.cumsum([0, *(len(block) for block in blocks)], dtype=np.int64)
+        )
+        self.context_names = _names(context_names, len(blocks), "context_names", "context")
+        if arm_names is not None and (
+            not isinstance(arm_names, Sequence) or len(arm_names) != len(blocks)
+        ):
+            raise InvalidInput(
+                "arm_names", f"a list of {len(blocks)} (one for each context)", arm_names
+            )
+        self.arm_names = tuple(
+            _names(
+                None if arm_names is None else arm_names[m], len(block), f"arm_names[{m}]", "arm"
+            )
+            for m, block in enumerate(blocks)
+        )
+
+    @property
+    def contexts(self) -> int:
+        """How many contexts there are (M)."""
+        return len(self.offsets) - 1
+
+    @property
+    def dimension(self) -> int:
+        """The dimension of the arms (d)."""
+        return int(self.rows.shape[1])
+
+    @property
+    def largest(self) -> int:
+        """How many arms the largest set has."""
+        return int(np.diff(self.offsets).max())
+
+    @cached_property
+    def context_of_row(self) -> Ints:
+        """(k,) the context that each row belongs to."""
+        return _frozen(np.repeat(np.arange(self.contexts), np.diff(self.offsets)))
+
+    @cached_property
+    def vectors(self) -> Floats:
+        """(v, d) the distinct vectors, in order of first appearance: pulls are pooled by vector."""
+        first = np.full(self.vector_ids.max() + 1, len(self.rows))
+        np.minimum.at(first, self.vector_ids, np.arange(len(self.rows)))
+        return _frozen(self.rows[first])
+
+    @cached_property
+    def vector_ids(self) -> Ints:
+        """(k,) for each row the index of its vector: equal for equal vectors, in any context."""
+        _, first, ids = np.unique(self.rows, axis=0, return_index=True, return_inverse=True)
+        rank = np.empty(len(first), dtype=np.int64)
+        rank[np.argsort(first)] = np.arange(len(first))
+        return _frozen(rank[ids.reshape(-1)])
+
+    def arms(self, context: int | str) -> Floats:
+        """(K_m, d) the arms of a context, given by its index or name."""
+        m = self.context_index(context)
+        return self.rows[self.offsets[m] : self.offsets[m + 1]]
+
+    def split(self, per_row: NDArray[Any]) -> list[NDArray[Any]]:
+        """Cut an array with one entry a row into one array a context."""
+        return np.split(per_row, self.offsets[1:-1])
+
+    def context_index(self, context: int | str) -> int:
+        """The index of a context given by index or name."""
+        if isinstance(context, str):
+            if context not in self.context_names:
+                raise UnknownName("context", context, self.context_names)
+            return self.context_names.index(context)
+        if not isinstance(context, int | np.integer) or not 0 <= context < self.contexts:
+            raise InvalidInput("context", f"an index from 0 to {self.contexts - 1}", context)
+        return int(context)
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, ActionSets)
+            and np.array_equal(self.rows, other.rows)
+            and np.array_equal(self.offsets, other.offsets)
+            and self.context_names == other.context_names
+            and self.arm_names == other.arm_names
+        )
+
+    def __hash__(self) -> int:
+        return hash(
+            (self.rows.tobytes(), self.offsets.tobytes(), self.context_names, self.arm_names)
+        )
+
+    def __repr__(self) -> str:
+        return f"ActionSets({self.contexts} contexts, {len(self.rows)} arms, d={self.dimension})"
+
+
+def _blocks(sets: Sequence[ArrayLike]) -> list[Floats]:
+    """The sets as float arrays (K_m, d), all of one dimension, without NaN, infinity or negative
+    zeros.
+    """
+    if len(sets) == 0:
+        raise InvalidInput("contexts", "at least one action set", NOTHING)
+    blocks = [_block(arms, f"contexts[{m}].arms") for m, arms in enumerate(sets)]
+    dimension = blocks[0].shape[1]
+    for m, block in enumerate(blocks):
+        if block.shape[1] != dimension:
+            raise InvalidInput(
+                f"contexts[{m}].arms[0]", f"{dimension} numbers (as in contexts[0])", block.shape[1]
+            )
+    return blocks
+
+
+def _block(arms: ArrayLike, where: str) -> Floats:
+    """One set as (K, d); looked at row by row only to say what is wrong."""
+    try:
+        block = numeric(arms, where, "a list of arms")
+    except InvalidInput:
+        _explain(arms, where)
+    if block.ndim != 2 or block.size == 0 or not np.isfinite(block).all():
+        _explain(arms, where)
+    return block + 0.0  # -0.0 + 0.0 is 0.0: equal vectors have equal bits
+
+
+def _explain(arms: ArrayLike, where: str) -> NoReturn:
+    """Name the first arm of a set that cannot be used."""
+    if isinstance(arms, Sequence | np.ndarray) and len(arms) == 0:
+        raise InvalidInput(where, "at least one arm", NOTHING)
+    if not isinstance(arms, Sequence | np.ndarray) or isinstance(arms, str):
+        raise InvalidInput(where, "a list of arms", arms)
+    first = finite_numbers(arms[0], f"{where}[0]")
+    for i, arm in enumerate(arms):
+        vector = finite_numbers(arm, f"{where}[{i}]")
+        if len(vector) != len(first):
+            raise InvalidInput(
+                f"{where}[{i}]", f"{len(first)} numbers (as in {where}[0])", len(vector)
+            )
+    raise InvalidInput(where, "a list of arms", arms)
+
+
+def default_names(count: int) -> tuple[str, ...]:
+    """What contexts and arms are called unless somebody says otherwise."""
+    return tuple(str(i) for i in range(count))
+
+
+def _names(names: Sequence[str] | None, count: int, where: str, kind: str) -> tuple[str, ...]:
+    if names is None:
+        return default_names(count)
+    if (
+        isinstance(names, str)
+        or not isinstance(names, Sequence)
+        or any(not isinstance(name, str) for name in names)
+    ):
+        raise InvalidInput(where, "a list of strings", names)
+    if len(names) != count:
+        raise InvalidInput(where, f"a list of {count} (one for each {kind})", names)
+    for i, name in enumerate(names):
+        if name in names[:i]:
+            raise InvalidInput(f"{where}[{i}]", "a name not used before", name)
+    return tuple(names)
+
+
+def _frozen(array: NDArray[Any]) -> NDArray[Any]:
+    array.setflags(write=False)
+    return array

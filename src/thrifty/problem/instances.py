@@ -1,0 +1,216 @@
+"""Instance: action sets together with the truth that only a simulator knows; read from and written
+to TOML.
+"""
+
+import os
+import tomllib
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from thrifty.errors import NOTHING, BadFile, InvalidInput, UnknownName
+from thrifty.files import read_toml, toml_literal, write_whole
+from thrifty.numerics.arrays import Bools, Floats, Ints, finite_numbers, positive_number
+from thrifty.problem.action_sets import ActionSets, default_names
+
+_KEYS = ("name", "theta", "noise", "contexts")
+_CONTEXT_KEYS = ("name", "probability", "arms", "arm_names")
+
+
+class Instance:
+    """A linear contextual bandit: reward <x, theta> + noise in a context drawn from a law.
+
+    Parameters
+    ----------
+    sets : the action sets, of dimension d
+    theta : (d,) the parameter
+    probabilities : (M,) how often each context comes, positive, summing to 1; uniform by default
+    noise : standard deviation of the reward noise
+    name : what to call it
+    """
+
+    def __init__(
+        self,
+        sets: ActionSets,
+        *,
+        theta: ArrayLike,
+        probabilities: ArrayLike | None = None,
+        noise: float = 1.0,
+        name: str = "",
+    ) -> None:
+        if not isinstance(sets, ActionSets):
+            raise InvalidInput("sets", "thrifty.ActionSets", sets)
+        self.sets = sets
+        self.theta: Floats = finite_numbers(theta, "theta")
+        if len(self.theta) != sets.dimension:
+            raise InvalidInput(
+                "theta", f"{sets.dimension} numbers (arms have {sets.dimension})", len(self.theta)
+            )
+        self.probabilities: Floats = _law(probabilities, sets.contexts)
+        self.noise = positive_number(noise, "noise")
+        if not isinstance(name, str):
+            raise InvalidInput("name", "a string", name)
+        self.name = name
+        self.theta.setflags(write=False)
+        self.probabilities.setflags(write=False)
+
+    @cached_property
+    def means(self) -> Floats:
+        """(k,) the mean reward of each row."""
+        return self.sets.rows @ self.theta
+
+    @cached_property
+    def gaps(self) -> Floats:
+        """(k,) how much worse each row is than the best of its context; exactly 0 where it is as
+        good up to rounding.
+        """
+        # |fl(x . theta) - x . theta| <= d u sum |x_i theta_i|: below the sum of both errors, twice
+        # over, two means cannot be told apart
+        mass = np.abs(self.sets.rows) @ np.abs(self.theta)
+        best = np.concatenate(
+            [
+                np.full(len(means), start + means.argmax())
+                for start, means in zip(
+                    self.sets.offsets, self.sets.split(self.means), strict=False
+                )
+            ]
+        )
+        gaps = self.means[best] - self.means
+        rounding = self.sets.dimension * np.finfo(float).eps * (mass + mass[best])
+        return np.where(gaps <= rounding, 0.0, gaps)
+
+    @cached_property
+    def optimal(self) -> Bools:
+        """(k,) whether a row is optimal in its context; ties are all optimal."""
+        return np.equal(self.gaps, 0.0)
+
+    @cached_property
+    def best_arms(self) -> Ints:
+        """(M,) the first optimal arm of each context, counted within the context."""
+        return np.array([np.flatnonzero(best)[0] for best in self.sets.split(self.optimal)])
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the instance to a TOML file, whole or not at all."""
+        write_whole(Path(path), self.to_toml())
+
+    def to_toml(self) -> str:
+        """The instance as TOML; reading it gives the same numbers back to the last bit."""
+        lines = [
+            f"name = {toml_literal(self.name)}",
+            f"theta = {toml_literal(self.theta.tolist())}",
+            f"noise = {toml_literal(self.noise)}",
+        ]
+        for m, (name, probability) in enumerate(
+            zip(self.sets.context_names, self.probabilities.tolist(), strict=True)
+        ):
+            lines += ["", "[[contexts]]"]
+            if self.sets.context_names != default_names(self.sets.contexts):
+                lines += [f"name = {toml_literal(name)}"]
+            lines += [f"probability = {toml_literal(probability)}", "arms = ["]
+            lines += [f"    {toml_literal(arm)}," for arm in self.sets.arms(m).tolist()] + ["]"]
+            if self.sets.arm_names[m] != default_names(len(self.sets.arms(m))):
+                lines += [f"arm_names = {toml_literal(list(self.sets.arm_names[m]))}"]
+        return "\n".join(lines) + "\n"
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Instance":
+        """Read an instance from a TOML file."""
+        try:
+            return _from_document(read_toml(Path(path))[0], default_name=Path(path).stem)
+        except (InvalidInput, UnknownName) as error:
+            raise BadFile(f"{path}: {error}") from None
+
+    @classmethod
+    def from_toml(cls, text: str) -> "Instance":
+        """The instance that a TOML text describes."""
+        return _from_document(tomllib.loads(text), default_name="")
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Instance)
+            and self.sets == other.sets
+            and np.array_equal(self.theta, other.theta)
+            and np.array_equal(self.probabilities, other.probabilities)
+            and (self.noise, self.name) == (other.noise, other.name)
+        )
+
+    def __hash__(self) -> int:
+        return hash(
+            (self.sets, self.theta.tobytes(), self.probabilities.tobytes(), self.noise, self.name)
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"Instance({self.name!r}, {self.sets.contexts} contexts, {len(self.sets.rows)} "
+            f"arms, d={self.sets.dimension})"
+        )
+
+
+def _law(probabilities: ArrayLike | None, contexts: int) -> Floats:
+    """(M,) a checked context law."""
+    if probabilities is None:
+        return np.full(contexts, 1.0 / contexts)
+    law = finite_numbers(probabilities, "probabilities")
+    if len(law) != contexts:
+        raise InvalidInput("probabilities", f"{contexts} numbers (one a context)", len(law))
+    for m in np.flatnonzero(law <= 0):
+        raise InvalidInput(
+            f"probabilities[{m}]",
+            "a positive number (leave a context out that never comes)",
+            float(law[m]),
+        )
+    if abs(law.sum() - 1) > 1e-9:
+        raise InvalidInput("probabilities", "numbers that sum to 1", float(law.sum()))
+    return law
+
+
+def _from_document(document: Mapping[str, Any], *, default_name: str) -> Instance:
+    """An instance from the parsed TOML."""
+    _check_keys(document, _KEYS, required=("theta", "contexts"), where="")
+    contexts = document["contexts"]
+    if (
+        not isinstance(contexts, list)
+        or not contexts
+        or not all(isinstance(table, dict) for table in contexts)
+    ):
+        raise InvalidInput("contexts", "one [[contexts]] table or more", contexts)
+    for m, table in enumerate(contexts):
+        _check_keys(table, _CONTEXT_KEYS, required=("arms",), where=f"contexts[{m}].")
+        if not isinstance(table["arms"], list):
+            raise InvalidInput(f"contexts[{m}].arms", "a list of arms", table["arms"])
+        if "probability" in table:
+            positive_number(table["probability"], f"contexts[{m}].probability")
+    names = default_names(len(contexts))
+    sets = ActionSets(
+        [table["arms"] for table in contexts],
+        context_names=[table.get("name", names[m]) for m, table in enumerate(contexts)],
+        arm_names=[table.get("arm_names", default_names(len(table["arms"]))) for table in contexts],
+    )
+    given = [m for m, table in enumerate(contexts) if "probability" in table]
+    if given and len(given) < len(contexts):
+        missing = next(m for m in range(len(contexts)) if m not in given)
+        raise InvalidInput(
+            f"contexts[{missing}].probability", f"a number (contexts[{given[0]}] has one)", NOTHING
+        )
+    return Instance(
+        sets,
+        theta=document["theta"],
+        probabilities=[table["probability"] for table in contexts] if given else None,
+        noise=document.get("noise", 1.0),
+        name=document.get("name", default_name),
+    )
+
+
+def _check_keys(
+    table: Mapping[str, Any], known: tuple[str, ...], *, required: tuple[str, ...], where: str
+) -> None:
+    for key in table:
+        if key not in known:
+            raise UnknownName("key", where + key, [where + name for name in known])
+    for key in required:
+        if key not in table:
+            raise InvalidInput(where + key, "this key", NOTHING)

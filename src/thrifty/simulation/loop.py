@@ -1,0 +1,171 @@
+"""The compiled loop of one replication, for every policy.
+
+In each round: a context is drawn, the policy chooses, its reward is drawn, it learns, and its regret
+is recorded. One draw of the noise stream is used per round, whatever arm is played.
+"""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from thrifty.errors import InvalidInput
+from thrifty.numerics.arrays import Floats, Ints
+from thrifty.numerics.compilation import compiled, entry_for, kernel
+from thrifty.numerics.records import Record, Records
+from thrifty.numerics.references import Reference
+from thrifty.numerics.streams import Streams
+from thrifty.policies.shared.ledger import record_choice
+from thrifty.policies.shared.stubs import choose, learn
+from thrifty.problem.instances import Instance
+
+REWARDS = ("gaussian", "bernoulli")
+
+
+class Truth(NamedTuple):
+    """What the simulator knows and the policy does not."""
+
+    law: Floats  # (M,) cumulated probabilities of the contexts
+    rows: Ints  # (k,) 0, 1, 2, ...
+    means: Floats  # (k,) mean rewards
+    gaps: Floats  # (k,) suboptimality gaps
+    noise: float
+    bernoulli: bool
+
+
+class Next(Record):
+    """The next checkpoint."""
+
+    checkpoint: int  # index into times
+
+
+class Score(NamedTuple):
+    """Rounds and pseudo-regret (free of noise) by label, for L labels."""
+
+    times: Ints  # (c,) checkpoints: rounds after which the score is kept, increasing
+    next: Records  # (1,) of Next
+    rounds: Ints  # (L,) so far
+    regret: Floats  # (L,) so far
+    rounds_at: Ints  # (c, L) at each checkpoint
+    regret_at: Floats  # (c, L) at each checkpoint
+
+
+class Game(NamedTuple):
+    """All that the loop needs."""
+
+    state: Any  # of the policy
+    truth: Truth
+    score: Score
+    streams: Streams
+
+
+def start_score(times: Ints, labels: int) -> Score:
+    """A score before the first round."""
+    c = len(times)
+    return Score(
+        times=times,
+        next=Next.new(),
+        rounds=np.zeros(labels, np.int64),
+        regret=np.zeros(labels),
+        rounds_at=np.zeros((c, labels), np.int64),
+        regret_at=np.zeros((c, labels)),
+    )
+
+
+def truth_of(instance: Instance, rewards: str = "gaussian") -> Truth:
+    """The instance as the loop reads it; rewards are `gaussian` or `bernoulli`."""
+    if rewards not in REWARDS:
+        raise InvalidInput("rewards", " or ".join(REWARDS), rewards)
+    means = instance.means
+    if rewards == "bernoulli" and not ((means >= 0) & (means <= 1)).all():
+        worst = float(means[np.abs(means - 0.5).argmax()])
+        where = f"{instance.name}: rewards"
+        raise InvalidInput(where, "means between 0 and 1 for Bernoulli rewards", worst)
+    law = instance.probabilities.cumsum()
+    law[-1] = 1.0
+    rows, bernoulli = np.arange(len(means)), rewards == "bernoulli"
+    return Truth(law, rows, means, instance.gaps, instance.noise, bernoulli)
+
+
+@kernel
+def draw_context(law: Floats, uniform: float) -> int:
+    """The context at a point of the cumulated law (M,)."""
+    low, high = 0, law.size - 1
+    while low < high:
+        middle = (low + high) // 2
+        if uniform < law[middle]:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@kernel
+def draw_reward(truth: Truth, row: int, noise: np.random.Generator) -> float:
+    """The reward of a row: one draw of the noise stream, whatever the row."""
+    if truth.bernoulli:
+        return 1.0 if noise.random() < truth.means[row] else 0.0
+    return truth.means[row] + truth.noise * noise.standard_normal()
+
+
+@kernel
+def score_round(score: Score, label: int, gap: float, t: int) -> None:
+    """Count round t and its regret; keep the score if t is a checkpoint."""
+    score.rounds[label] += 1
+    score.regret[label] += gap
+    checkpoint = score.next[0].checkpoint
+    if t == score.times[checkpoint]:
+        for l in range(score.rounds.size):
+            score.rounds_at[checkpoint, l] = score.rounds[l]
+            score.regret_at[checkpoint, l] = score.regret[l]
+        score.next[0].checkpoint = min(checkpoint + 1, score.times.size - 1)
+
+
+@kernel
+def _loop(game: Game, stop: int) -> None:
+    """Play until round stop."""
+    state, truth, score, streams = game.state, game.truth, game.score, game.streams
+    ledger, offsets = state.ledger, state.ledger.offsets
+    normals, uniforms, counters = ledger.normals, ledger.uniforms, ledger.counters
+    contexts, noise = streams.contexts, streams.noise
+    own_normals, own_uniforms = streams.normals, streams.uniforms
+    while counters[0].rounds < stop:
+        context = draw_context(truth.law, contexts.random()) if truth.law.size > 1 else 0
+        for i in range(normals.size):
+            normals[i] = own_normals.standard_normal()
+        for i in range(uniforms.size):
+            uniforms[i] = own_uniforms.random()
+        choice = choose(state, context, truth.rows[offsets[context] : offsets[context + 1]])
+        record_choice(ledger, context, choice.row)
+        learn(state, choice.row, choice.label, draw_reward(truth, choice.row, noise))
+        score_round(score, choice.label, truth.gaps[choice.row], counters[0].rounds)
+
+
+@compiled
+def _play(reference: Any, stop: int) -> None:
+    """Play until round stop; holds the arrays whose references the loop does not count."""
+    _loop(reference.target, stop)
+
+
+@compiled
+def _set_up(
+    state: Any, truth: Truth, score: Score, contexts: Any, noise: Any, normals: Any, uniforms: Any
+) -> Any:
+    """A reference to the game.
+
+    Generators come one by one: inside a tuple they would make Numba look at the type of every array
+    again, for a millisecond.
+    """
+    game = Game(state, truth, score, Streams(contexts, noise, normals, uniforms))
+    return Reference(game)  # type: ignore[no-untyped-call]  # Numba makes its constructor
+
+
+def play_blocks(game: Game, rounds: int, block: int) -> Iterator[int]:
+    """Play in blocks of rounds; yields the rounds of each block once it is played."""
+    play = entry_for(_play, game.state)
+    set_up = entry_for(_set_up, game.state)
+    reference = set_up(game.state, game.truth, game.score, *game.streams)
+    for start in range(0, rounds, block):
+        stop = min(start + block, rounds)
+        play(reference, stop)
+        yield stop - start

@@ -1,0 +1,167 @@
+"""One replication: a policy, compiled or in plain Python, plays an instance for some rounds."""
+
+import copy
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from thrifty.errors import InvalidInput
+from thrifty.numerics.arrays import Floats, Ints
+from thrifty.numerics.streams import Streams, streams
+from thrifty.policies.base import Policy
+from thrifty.problem.action_sets import ActionSets
+from thrifty.problem.instances import Instance
+from thrifty.simulation.loop import (
+    Game,
+    Score,
+    Truth,
+    draw_context,
+    draw_reward,
+    play_blocks,
+    score_round,
+    start_score,
+    truth_of,
+)
+
+BLOCK = 1 << 17  # rounds between two calls of tick, at most
+BLOCK_TERMS = 1 << 25  # products x_i V^-1_ij x_j between them, roughly: a tenth of a second
+SUBGAUSSIAN = 0.5  # the noise that policies are told of when rewards lie in [0, 1]
+
+
+@dataclass(frozen=True)
+class Replication:
+    """The outcome of one replication.
+
+    Attributes
+    ----------
+    times : (c,) checkpoints, the last is the horizon
+    rounds, regret : (c, L) up to each checkpoint, by label
+    solves, unsolved : solves of the allocation program, and those that missed its tolerance
+    """
+
+    times: Ints
+    rounds: Ints
+    regret: Floats
+    solves: int
+    unsolved: int
+
+
+class PlainPolicy(Protocol):
+    """A policy in plain Python: any object with these methods, and perhaps a `name`.
+
+    Each replication plays a copy.
+    """
+
+    def start(
+        self, sets: ActionSets, *, noise: float, horizon: int, rng: np.random.Generator
+    ) -> None:
+        """Begin anew."""
+
+    def choose(self, context: int) -> int:
+        """The arm to play, counted within its context."""
+
+    def learn(self, context: int, arm: int, reward: float) -> None:
+        """Learn from its reward."""
+
+
+AnyPolicy = Policy | PlainPolicy
+Tick = Callable[[int], None]  # called now and then with the rounds played since the last call
+
+
+def name_of(policy: AnyPolicy) -> str:
+    """The name of a policy in results."""
+    if isinstance(policy, Policy):
+        return policy.spec
+    return str(getattr(policy, "name", type(policy).__name__))
+
+
+def label_names(policy: AnyPolicy) -> tuple[str, ...]:
+    """The labels of a policy's rounds; a plain policy has one."""
+    return policy.labels if isinstance(policy, Policy) else ("played",)
+
+
+def checkpoints(horizon: int, *, linear: int = 50, per_decade: int = 10) -> Ints:
+    """Rounds at which regret is kept: log-spaced, and linearly spaced for plots on a plain axis."""
+    decades = np.log10(horizon)
+    spaced = np.round(10 ** np.linspace(0, decades, int(np.ceil(decades * per_decade)) + 1))
+    even = np.round(np.linspace(0, horizon, linear + 1))[1:]
+    times = np.concatenate([spaced, even, [horizon]])
+    return np.unique(times.clip(1, horizon).astype(np.int64))
+
+
+def simulate(
+    instance: Instance,
+    policy: AnyPolicy,
+    *,
+    horizon: int,
+    seed: int = 0,
+    replication: int = 0,
+    rewards: str = "gaussian",
+    times: Ints | None = None,
+    rounds: int | None = None,
+    tick: Tick | None = None,
+) -> Replication:
+    """Let a policy play an instance.
+
+    Parameters
+    ----------
+    times : (c,) checkpoints, the last is the horizon
+    rounds : play only the first so many; all by default
+    tick : called now and then with the rounds played since the last call
+    """
+    truth, own = truth_of(instance, rewards), streams(seed, replication)
+    times = checkpoints(horizon) if times is None else times
+    score = start_score(times, len(label_names(policy)))
+    noise = SUBGAUSSIAN if truth.bernoulli else instance.noise
+    solves, unsolved = 0, 0
+    if isinstance(policy, Policy):
+        state = policy.start(instance.sets, noise=noise, horizon=horizon)
+        terms = instance.sets.rows.size * instance.sets.dimension
+        block = max(1, min(BLOCK, BLOCK_TERMS // terms))
+        _play(play_blocks(Game(state, truth, score, own), rounds or horizon, block), tick)
+        counters = state.ledger.counters[0]
+        solves, unsolved = int(counters.solves), int(counters.unsolved)
+    else:
+        player = _started(policy, instance.sets, noise, horizon, own.uniforms)
+        _play(_play_plain(player, instance.sets, truth, score, own, rounds or horizon), tick)
+    return Replication(score.times, score.rounds_at, score.regret_at, solves, unsolved)
+
+
+def _play(blocks: Iterator[int], tick: Tick | None) -> None:
+    for rounds in blocks:
+        if tick is not None:
+            tick(rounds)
+
+
+def _started(
+    policy: PlainPolicy, sets: ActionSets, noise: float, horizon: int, rng: np.random.Generator
+) -> PlainPolicy:
+    """A copy of a plain policy, started."""
+    if isinstance(policy, type):
+        raise InvalidInput("policy", f"an instance, {policy.__name__}()", policy)
+    for method in ("start", "choose", "learn"):
+        if not callable(getattr(policy, method, None)):
+            expected = f"a policy with start, choose and learn ({method} is missing)"
+            raise InvalidInput("policy", expected, policy)
+    player = copy.deepcopy(policy)
+    player.start(sets, noise=noise, horizon=horizon, rng=rng)
+    return player
+
+
+def _play_plain(
+    player: PlainPolicy, sets: ActionSets, truth: Truth, score: Score, own: Streams, rounds: int
+) -> Iterator[int]:
+    """Play a plain policy on the contexts and noise that compiled policies see; yields per round."""
+    for t in range(1, rounds + 1):
+        context = draw_context(truth.law, own.contexts.random()) if sets.contexts > 1 else 0
+        arm = player.choose(context)
+        arms = int(sets.offsets[context + 1] - sets.offsets[context])
+        if not isinstance(arm, int | np.integer) or not 0 <= arm < arms:
+            where = f"{name_of(player)}: choose"
+            raise InvalidInput(where, f"an arm from 0 to {arms - 1}", arm)
+        row = int(sets.offsets[context] + arm)
+        player.learn(context, int(arm), draw_reward(truth, row, own.noise))
+        score_round(score, 0, truth.gaps[row], t)
+        yield 1

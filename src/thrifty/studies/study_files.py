@@ -1,0 +1,120 @@
+"""Study files: what `thrifty run` is asked, as TOML.
+
+instances = ["fixed-u0.1", "mine.toml"]    # names or files, relative to the study file
+policies = ["oam", "linucb:width=fn"]
+horizon = 1e5                              # or several: [1e3, 1e4, 1e5]
+replications = 100
+seed = 0
+rewards = "gaussian"
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from thrifty.errors import NOTHING, BadFile, InvalidInput, ThriftyError, UnknownName
+from thrifty.files import make_folder, read_toml, toml_literal, write_whole
+from thrifty.problem.catalog import ALIASES, FAMILIES, Problem, instance
+from thrifty.problem.instances import Instance
+
+STUDY = "study.toml"
+_KEYS = ("instances", "policies", "horizon", "replications", "seed", "rewards")
+
+
+@dataclass(frozen=True)
+class StudyFile:
+    """What a study file asks for; None where it does not say."""
+
+    instances: tuple[str, ...]
+    policies: tuple[str, ...]
+    horizon: float | tuple[float, ...] | None = None
+    replications: float | None = None
+    seed: int | None = None
+    rewards: str | None = None
+
+
+def read_study(path: Path) -> StudyFile:
+    """Read a study file; what is wrong in it is named with its line."""
+    document, text = read_toml(path)
+    for key in document:
+        if key not in _KEYS:
+            raise BadFile(f"{path}, line {_line(text, key)}: {UnknownName('key', key, _KEYS)}")
+    for key in ("instances", "policies"):
+        if key not in document:
+            raise BadFile(f"{path}: {InvalidInput(key, 'this key', NOTHING)}")
+    try:
+        return StudyFile(
+            instances=tuple(
+                _found_from(path.parent, name) for name in _strings(document, "instances")
+            ),
+            policies=_strings(document, "policies"),
+            horizon=_horizon(document.get("horizon")),
+            replications=document.get("replications"),
+            seed=document.get("seed"),
+            rewards=document.get("rewards"),
+        )
+    except InvalidInput as error:
+        raise BadFile(f"{path}, line {_line(text, error.where)}: {error}") from None
+
+
+def write_study(folder: Path, problems: Sequence[Problem], asked: StudyFile) -> None:
+    """Write study.toml into a folder, with the instances that are not in the catalog beside it."""
+    names = []
+    for i, item in enumerate(problems):
+        names.append(item.name)
+        if isinstance(item, Instance) and not _in_catalog(item):
+            names[i] = f"instances/{i}-{re.sub(r'[^A-Za-z0-9.-]+', '-', item.name)[:40]}.toml"
+            make_folder(folder / "instances")
+            write_whole(folder / names[i], item.to_toml())
+    values: dict[str, Any] = {
+        "instances": names,
+        "policies": list(asked.policies),
+        "horizon": asked.horizon,
+    }
+    values |= {"replications": asked.replications, "seed": asked.seed, "rewards": asked.rewards}
+    lines = [
+        f"{key} = {toml_literal(list(value) if isinstance(value, tuple) else value)}\n"
+        for key, value in values.items()
+        if value is not None
+    ]
+    write_whole(folder / STUDY, "".join(lines))
+
+
+def _in_catalog(item: Instance) -> bool:
+    """Whether the name of an instance is enough to make it again."""
+    try:
+        return item.name.partition(":")[0] in {*FAMILIES, *ALIASES} and instance(item.name) == item
+    except ThriftyError:
+        return False
+
+
+def _strings(document: dict[str, Any], key: str) -> tuple[str, ...]:
+    values = [document[key]] if isinstance(document[key], str) else document[key]
+    if (
+        not isinstance(values, list)
+        or not values
+        or not all(isinstance(value, str) for value in values)
+    ):
+        raise InvalidInput(key, "a list of names", document[key])
+    return tuple(values)
+
+
+def _horizon(value: Any) -> float | tuple[float, ...] | None:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _found_from(folder: Path, name: str) -> str:
+    """A file that is named in a study file, as seen from here."""
+    return str(folder / name) if name.endswith(".toml") else name
+
+
+def _line(text: str, key: str) -> int:
+    """The line that a key stands in, counted from 1."""
+    pattern = re.compile(
+        rf"""\s*["']?{re.escape(key)}["']?\s*[=.]|\s*\[+\s*["']?{re.escape(key)}"""
+    )
+    return next(
+        (number for number, line in enumerate(text.splitlines(), start=1) if pattern.match(line)), 1
+    )
