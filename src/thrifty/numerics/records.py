@@ -8,6 +8,7 @@ counters = Counters.new()          # a structured array of one element
 counters[0].rounds += 1            # reads and writes by name
 """
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ class Record:
         return array
 
     @classmethod
+    @cache
     def dtype(cls) -> np.dtype[np.record]:
         """The structured type; int is int64, float is float64."""
         fields = np.dtype(list(cls.__annotations__.items()), align=True)

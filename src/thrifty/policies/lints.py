@@ -99,6 +99,7 @@ def _draw_theta(
     """theta~ = theta_hat + deviation L xi with L L^T = V^-1 and xi = normals (d,)."""
     cholesky(regression.inverse, root)
     for i in range(sample.size):
-        sample[i] = regression.theta[i]
+        drawn = regression.theta[i]
         for j in range(i + 1):
-            sample[i] += deviation * root[i, j] * normals[j]
+            drawn += deviation * root[i, j] * normals[j]
+        sample[i] = drawn
