@@ -1,5 +1,6 @@
-"""The policy of plain_policy.py, compiled: hundreds of times as fast, and usable online. Run me:
-python examples/compiled_policy.py
+"""The policy of plain_policy.py, compiled: hundreds of times as fast, and usable online.
+
+Run me: python examples/compiled_policy.py
 
 A compiled policy is four things: its parameters, its state, how it chooses, how it learns. It is
 compiled when it is first used, in every process anew: thrifty keeps machine code only for its own
@@ -10,19 +11,28 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import thrifty as th
-from thrifty.extending.conformance import check_policy
-from thrifty.numerics.regression import Regression, look, observe, start_regression
-from thrifty.policies.base import Choice, Ledger, Policy, choose, implements, learn, start_ledger
-from thrifty.policies.shared.selection import greedy_arm
+from thrifty.extending import (
+    Choice,
+    Ledger,
+    Policy,
+    Regression,
+    check_policy,
+    choose,
+    greedy_arm,
+    implements,
+    learn,
+    observe,
+    start_ledger,
+    start_regression,
+    update_arms,
+)
 
 EXPLORE, COMMIT = range(2)  # indices into labels
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExploreThenCommit(Policy):
-    """Play the arms of each context in turn, `pulls` times each, then always the best by least
-    squares.
-    """
+    """Play the arms of each context in turn, `pulls` times each; then the best by least squares."""
 
     pulls: float = 20
 
@@ -39,9 +49,7 @@ class ExploreThenCommit(Policy):
 
 
 class State(NamedTuple):
-    """What it remembers: arrays that change in place, and numbers that do not. The ledger comes
-    first and is kept for you.
-    """
+    """Arrays that change in place, and numbers that do not. The ledger is kept for you."""
 
     ledger: Ledger
     regression: Regression
@@ -50,13 +58,11 @@ class State(NamedTuple):
 
 @implements(choose, State)
 def _choose(state: State, context: int, arms):
-    """One of the rows in arms, and the index of the label that says why. Plain loops and scalars:
-    Numba compiles this.
-    """
+    """One of the rows in arms, and the index of its label. Numba compiles this: plain loops."""
     visits = state.ledger.visits[context]
     if visits < state.pulls * arms.size:
         return Choice(arms[(visits + 1) % arms.size], EXPLORE)
-    look(state.regression, arms)  # makes regression.means and .norms of these arms current
+    update_arms(state.regression, arms)  # regression.means and .norms of these arms are current
     return Choice(greedy_arm(state.regression, arms), COMMIT)
 
 

@@ -1,8 +1,9 @@
-"""A policy of your own in plain Python: a class with start, choose and learn. Run me: python
-examples/plain_policy.py
+"""A policy of your own in plain Python: a class with start, choose and learn.
 
-It explores in turn for a while, then commits to what looks best: simple, and linear in regret
-whenever it commits to the wrong arm.
+Run me: python examples/plain_policy.py
+
+It plays all arms in turn for a while, then commits to the one that looks best: simple, and linear
+in regret whenever it commits to the wrong arm.
 """
 
 import numpy as np
@@ -11,9 +12,7 @@ import thrifty as th
 
 
 class ExploreThenCommit:
-    """Play the arms of each context in turn, `pulls` times each, then always the best by least
-    squares.
-    """
+    """Play the arms of each context in turn, `pulls` times each; then the best by least squares."""
 
     def __init__(self, pulls: int = 20) -> None:
         self.pulls = pulls

@@ -1,6 +1,4 @@
-"""thrifty: exploration that costs no more than it must. Linear contextual bandits with finitely
-many contexts and arms.
-"""
+"""thrifty: linear contextual bandits, with exploration that costs no more than it must."""
 
 from importlib import import_module
 from importlib.metadata import version

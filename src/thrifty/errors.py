@@ -1,6 +1,4 @@
-"""Every exception that a user can see. Each message is one line: where, what was expected, what
-came.
-"""
+"""Every exception that a user can see; each message is one line."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches

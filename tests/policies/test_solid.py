@@ -5,7 +5,7 @@ import pytest
 
 import thrifty as th
 from thrifty.numerics.dense import invert_positive
-from thrifty.policies.solid import HIGHEST, PRICE
+from thrifty.policies.solid import HIGHEST_PRICE
 
 ARMS = np.random.default_rng(1).normal(size=(20, 5))
 SETS = th.ActionSets([ARMS / np.linalg.norm(ARMS, axis=1, keepdims=True)])
@@ -65,7 +65,7 @@ def test_weights_gather_on_the_best_arm_and_information_has_its_price():
     saddle = learner.state.saddle
     assert saddle.weights.sum() == pytest.approx(1)
     assert saddle.weights.argmax() == saddle.best[0] == 0
-    assert 0 < saddle.numbers[PRICE] < HIGHEST
+    assert 0 < saddle.progress[0].price < HIGHEST_PRICE
 
 
 def test_the_unit_of_rewards_does_not_matter():

@@ -6,9 +6,6 @@ import numpy as np
 import pytest
 
 import thrifty as th
-from thrifty.numerics.regression import LOGDET
-from thrifty.policies.base import SOLVES
-from thrifty.policies.thrifty import NOISE
 
 SETS = th.ActionSets(
     [np.random.default_rng(1).normal(size=(6, 3)), np.random.default_rng(2).normal(size=(4, 3))]
@@ -35,17 +32,17 @@ def test_estimated_noise_makes_decisions_independent_of_the_unit_of_rewards():
         for unit in (1.0, 2.0**20, 2.0**-20)
     ]
     assert played[0] == played[1] == played[2]
-    assert {label for _, label in played[0]} == {"exploit", "bought"}
+    assert {label for _, label in played[0]} == {"exploit", "explore"}
 
 
 @pytest.mark.parametrize("noise", [0.1, 2.0])
 def test_the_noise_is_found(noise):
     learner = th.Thrifty(noise="estimate").learner(SETS)
     play(learner, 3000, noise=noise)
-    assert learner.state.purchase.numbers[NOISE] == pytest.approx(noise, rel=0.06)
+    assert learner.state.model[0].noise == pytest.approx(noise, rel=0.06)
     known = th.Thrifty().learner(SETS, noise=noise)
     play(known, 3000, noise=noise)
-    assert known.state.purchase.numbers[NOISE] == noise
+    assert known.state.model[0].noise == noise
 
 
 def test_explanations_have_the_estimated_noise():
@@ -78,13 +75,16 @@ def test_what_was_learned_of_the_noise_survives_a_change_of_arms(tmp_path):
     learner = th.Thrifty(noise="estimate").learner(SETS)
     play(learner, 500)
     late = learner.choose(0)
-    before = learner.state.energy.copy()
+    before = learner.state.model.copy()
     learner.remove_arm(0, late.arm)
-    assert (learner.state.energy == before).all()
+    assert learner.state.model[0].squares == before[0].squares > 0
+    assert learner.state.model[0].rewards == before[0].rewards == 500
+    assert learner.state.model[0].ridge == before[0].ridge
     learner.learn(late, 2.0)
-    assert (learner.state.energy == before + np.array([4.0, 1.0])).all()
+    assert learner.state.model[0].squares == before[0].squares + 4.0
+    assert learner.state.model[0].rewards == 501
     learner.save(tmp_path / "state.json")
-    assert (th.Learner.load(tmp_path / "state.json").state.energy == learner.state.energy).all()
+    assert th.Learner.load(tmp_path / "state.json").state.model == learner.state.model
 
 
 def test_rewards_that_are_late_do_not_make_it_ask_the_same_again():
@@ -108,13 +108,16 @@ def test_arms_that_are_not_on_offer_cost_no_solves():
     play(learner, 1000)
     best = learner.explain(learner.choose(0)).arms
     without = [i for i, arm in enumerate(best) if arm.gap > 0]
-    solves, known = learner.state.ledger.clock[SOLVES], learner.state.regression.numbers[LOGDET]
+    solves, known = (
+        learner.state.ledger.counters[0].solves,
+        learner.state.regression.totals[0].logdet,
+    )
     for _ in range(90):
         decision = learner.choose(0, available=without)
         assert decision.arm in without
         learner.learn(decision, float(SETS.arms(0)[decision.arm] @ THETA))
-    learned = (learner.state.regression.numbers[LOGDET] - known) / np.log(1.1)
-    assert 0 < learner.state.ledger.clock[SOLVES] - solves <= learned + 2 < 60
+    learned = (learner.state.regression.totals[0].logdet - known) / np.log(1.1)
+    assert 0 < learner.state.ledger.counters[0].solves - solves <= learned + 2 < 60
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,10 @@
-"""Each compiled policy makes the decisions of its slow twin, for the same reasons, on the same
-luck.
-"""
+"""Each compiled policy makes the decisions of its slow twin, under the same labels."""
 
 import numpy as np
 import pytest
 
 import thrifty as th
-from tests.policies import twins, twins_of_evidence
+from tests.policies import twins, twins_of_information
 from thrifty.extending.conformance import LearnerPlayer
 from thrifty.simulation.replication import simulate
 
@@ -30,10 +28,10 @@ SINGLE = [
     RANDOM,
 ]
 PAIRS = [
-    (th.Thrifty(), twins_of_evidence.ThriftyTwin()),
+    (th.Thrifty(), twins_of_information.ThriftyTwin()),
     (
         th.Thrifty(noise="estimate", pace=2, urgency=1, wait=1, level="log", prior=0.5),
-        twins_of_evidence.ThriftyTwin(True, 2, 1, 1, False, 0.5),
+        twins_of_information.ThriftyTwin(True, 2, 1, 1, False, 0.5),
     ),
     (th.Greedy(), twins.GreedyTwin()),
     (th.EGreedy(), twins.EGreedyTwin()),
@@ -41,18 +39,18 @@ PAIRS = [
     (th.LinUCB(width="fn"), twins.LinUCBfnTwin()),
     (th.LinTS(), twins.LinTSTwin()),
     (th.LinTS(inflation="theory"), twins.LinTSTheoryTwin()),
-    (th.IDS(), twins_of_evidence.IDSTwin()),
-    (th.IDS(correction="all"), twins_of_evidence.IDSTwin("all")),
+    (th.IDS(), twins_of_information.IDSTwin()),
+    (th.IDS(correction="all"), twins_of_information.IDSTwin("all")),
     (th.OAM(), twins.OAMTwin()),
     (th.OAM(epsilon=0.05, c=1), twins.OAMTwin(0.05, 1)),
     (th.OAM(epsilon="literal", c=1), twins.OAMTwin("literal", 1)),
     (th.OSSB(), twins.OSSBTwin()),
     (th.EndOA(), twins.EndOATwin()),
     (th.DEL(), twins.DELTwin()),
-    (th.SOLID(), twins_of_evidence.SOLIDTwin()),
+    (th.SOLID(), twins_of_information.SOLIDTwin()),
     (
         th.SOLID(kappa=0, z=20, weight_step=1, price_step=1, decay=0.5, reset="no"),
-        twins_of_evidence.SOLIDTwin(0, 20, 1, 1, 0.5, False),
+        twins_of_information.SOLIDTwin(0, 20, 1, 1, 0.5, False),
     ),
 ]
 

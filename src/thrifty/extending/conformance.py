@@ -1,7 +1,7 @@
-"""What every policy must pass: `check_policy(my_policy)`, or one test for each entry of CHECKS.
+"""The conformance suite: `check_policy(my_policy)`, or one test for each entry of CHECKS.
 
-For compiled policies and for plain ones (those checks that apply to them). A failure is an
-AssertionError that says what was expected.
+Plain policies take part in the checks that do not need a learner. A failure is an AssertionError
+that says what was expected.
 """
 
 import tempfile
@@ -31,21 +31,19 @@ def check_policy(policy: AnyPolicy) -> None:
 
 
 class LearnerPlayer:
-    """A compiled policy played one decision at a time, as a plain policy: it must do what the
-    simulator does.
-    """
+    """A compiled policy behind a learner, as a plain policy for the simulator."""
 
     def __init__(self, policy: Policy, seed: int) -> None:
         self.policy, self.seed = policy, seed
         self.decisions: list[Decision] = []
 
     def __deepcopy__(self, memo: object) -> "LearnerPlayer":
-        return self  # not a copy: its decisions are looked at afterwards
+        return self  # not a copy: its decisions are read afterwards
 
     def start(
         self, sets: ActionSets, *, noise: float, horizon: int, rng: np.random.Generator
     ) -> None:
-        """Make the learner; it has its own stream, that of the simulator for this seed."""
+        """Make the learner; its random streams are those of the simulator for this seed."""
         self.learner = with_horizon(self.policy, horizon).learner(sets, self.seed, noise=noise)
 
     def choose(self, context: int) -> int:
@@ -60,17 +58,16 @@ class LearnerPlayer:
 
 def with_horizon(policy: Policy, horizon: float) -> Policy:
     """The policy with a horizon of its own, if it plans for one and has none."""
+    if "horizon" not in policy.parameters() or getattr(policy, "horizon", None) is not None:
+        return policy
     changes: Any = {"horizon": horizon}
-    return (
-        replace(policy, **changes)
-        if "horizon" in policy.parameters() and getattr(policy, "horizon", None) is None
-        else policy
-    )
+    return replace(policy, **changes)
 
 
 def awkward_instances(policy: AnyPolicy) -> Iterator[Instance]:
-    """Ragged sets that do not span, one arm, duplicate and zero vectors, tiny and large features;
-    for one context only where a policy takes no more.
+    """Ragged sets, sets that do not span, one arm, duplicates, zeros, tiny and large features.
+
+    Of one context only, for policies that can play no more.
     """
     rng = np.random.default_rng(SEED)
     ragged = [rng.normal(size=(size, 3)) for size in (4, 1, 2)]
@@ -86,7 +83,7 @@ def awkward_instances(policy: AnyPolicy) -> Iterator[Instance]:
         ("duplicates", [duplicates], theta[:2], 0.5),
         ("tiny features", [1e-6 * rng.normal(size=(4, 2))], theta[:2], 1e-6),
         ("large features", [1e6 * rng.normal(size=(4, 2))], theta[:2], 1e6),
-        ("nothing to gain", [np.eye(3)], np.zeros(3), 1.0),
+        ("all arms equal", [np.eye(3)], np.zeros(3), 1.0),
     ]
     for name, sets, parameter, noise in cases:
         if len(sets) == 1 or not getattr(policy, "one_context", False):
@@ -94,43 +91,33 @@ def awkward_instances(policy: AnyPolicy) -> Iterator[Instance]:
 
 
 def check_scores(policy: AnyPolicy) -> None:
-    """Every round is counted under one label, and regret neither falls nor loses its split."""
+    """Every round has one label, and regret by label is finite and never falls."""
     for instance in awkward_instances(policy):
         played = _simulate(instance, policy)
-        _require(
-            (played.rounds.sum(axis=1) == played.times).all(), instance, "each round counted once"
-        )
-        _require(
-            np.isfinite(played.regret).all() and (played.regret >= 0).all(),
-            instance,
-            "finite regret of at least 0",
-        )
-        _require((np.diff(played.regret, axis=0) >= 0).all(), instance, "regret that never falls")
+        counted, regret = played.rounds.sum(axis=1) == played.times, played.regret
+        _require(instance, counted.all(), "each round counted once")
+        _require(instance, np.isfinite(regret).all() and (regret >= 0).all(), "regret of 0 or more")
+        _require(instance, (np.diff(regret, axis=0) >= 0).all(), "regret that never falls")
 
 
 def check_determinism(policy: AnyPolicy) -> None:
-    """The same seed and replication give the same bits; another replication has other luck."""
+    """The same seed and replication give the same bits."""
     for instance in awkward_instances(policy):
-        _require(
-            _same(_simulate(instance, policy), _simulate(instance, policy)),
-            instance,
-            "the same bits again",
-        )
+        same = _same(_simulate(instance, policy), _simulate(instance, policy))
+        _require(instance, same, "the same bits again")
 
 
-def check_company(policy: AnyPolicy) -> None:
-    """The same bits alone or among others in threads."""
+def check_threads(policy: AnyPolicy) -> None:
+    """The same bits alone or beside other replications in threads."""
     for instance in awkward_instances(policy):
         alone = [_simulate(instance, policy, replication) for replication in range(4)]
         with ThreadPoolExecutor(4) as pool:
             together = list(pool.map(_simulate, [instance] * 4, [policy] * 4, range(4)))
-        _require(all(map(_same, alone, together)), instance, "the same bits among others as alone")
+        _require(instance, all(map(_same, alone, together)), "the same bits in threads as alone")
 
 
 def check_learner(policy: AnyPolicy) -> None:
-    """One decision at a time, through the plain road of the simulator, a policy does what it does
-    in the compiled loop.
-    """
+    """A learner decides, one decision at a time, as the policy does in the compiled loop."""
     if isinstance(policy, Policy):
         for instance in awkward_instances(policy):
             compiled, player = _simulate(instance, policy), LearnerPlayer(policy, SEED)
@@ -140,12 +127,10 @@ def check_learner(policy: AnyPolicy) -> None:
                 label = policy.labels.index(decision.label)
                 rounds[label] += 1
                 regret[label] += instance.gaps[_row(instance, decision)]
-                same = np.array_equal(rounds, compiled.rounds[t]) and np.array_equal(
-                    regret, compiled.regret[t]
-                )
-                _require(
-                    same, instance, f"the learner to decide as the simulator does in round {t + 1}"
-                )
+                same_rounds = np.array_equal(rounds, compiled.rounds[t])
+                same_regret = np.array_equal(regret, compiled.regret[t])
+                expected = f"the learner to decide as the simulator does in round {t + 1}"
+                _require(instance, same_rounds and same_regret, expected)
 
 
 def check_availability(policy: AnyPolicy) -> None:
@@ -159,12 +144,9 @@ def check_availability(policy: AnyPolicy) -> None:
                 arms = len(instance.sets.arms(m))
                 offered = rng.choice(arms, size=rng.integers(1, arms + 1), replace=False).tolist()
                 decision = learner.choose(m, offered)
-                _require(decision.arm in offered, instance, "an arm on offer")
-                _require(
-                    decision.label in policy.labels and decision.gap >= 0,
-                    instance,
-                    "a label of its own and a gap of at least 0",
-                )
+                _require(instance, decision.arm in offered, "an arm on offer")
+                _require(instance, decision.label in policy.labels, "a label of the policy")
+                _require(instance, decision.gap >= 0, "a gap of at least 0")
                 learner.learn(decision, _reward(instance, decision, rng))
 
 
@@ -182,43 +164,33 @@ def check_late_rewards(policy: AnyPolicy) -> None:
                         learner.cancel(late)
                     else:
                         learner.learn(late, _reward(instance, late, rng))
-            _require(
-                len(learner.pending) == len(waiting),
-                instance,
-                "as many rewards waited for as are missing",
-            )
+            expected = "one pending decision for each missing reward"
+            _require(instance, len(learner.pending) == len(waiting), expected)
 
 
 def check_saving(policy: AnyPolicy) -> None:
-    """A learner that was saved and loaded goes on bit for bit."""
+    """A learner that was saved and loaded continues bit for bit."""
     if isinstance(policy, Policy):
         for instance in awkward_instances(policy):
             learner, rng = _learner(policy, instance), np.random.default_rng(SEED)
             _drive(learner, instance, rng)
             late = learner.choose(0)
             with tempfile.TemporaryDirectory() as folder:
-                learner.save(Path(folder) / "state.json")
-                again = Learner.load(
-                    Path(folder) / "state.json", instance.sets, policy=learner.policy
-                )
+                path = Path(folder) / "state.json"
+                learner.save(path)
+                again = Learner.load(path, instance.sets, policy=learner.policy)
+            decisions = []
             for one in (learner, again):
                 one.learn(late, 0.5)
-            same = [
-                _drive(one, instance, np.random.default_rng(SEED + 1)) for one in (learner, again)
-            ]
-            _require(
-                same[0] == same[1], instance, "a loaded learner to go on as if nothing had happened"
-            )
+                decisions.append(_drive(one, instance, np.random.default_rng(SEED + 1)))
+            _require(instance, decisions[0] == decisions[1], "a loaded learner to continue as is")
 
 
 def check_changing_arms(policy: AnyPolicy) -> None:
-    """Arms and contexts come and go; what was learned stays, and late rewards of arms that are gone
-    are taken.
-    """
+    """Arms and contexts are added and removed; late rewards of removed arms are learned from."""
     if isinstance(policy, Policy):
-        sets = ActionSets(
-            [[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.9, 0.5, 0.0]]], context_names=["first"]
-        )
+        arms = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.9, 0.5, 0.0]]
+        sets = ActionSets([arms], context_names=["first"])
         instance = Instance(sets, theta=[1.0, 0.5, 0.2])
         learner, rng = _learner(policy, instance), np.random.default_rng(SEED)
         _drive(learner, instance, rng)
@@ -233,13 +205,13 @@ def check_changing_arms(policy: AnyPolicy) -> None:
         if not getattr(policy, "one_context", False):
             learner.remove_context("first")
         _drive(learner, Instance(learner.sets, theta=instance.theta), rng)
-        _require(not learner.pending, instance, "all rewards taken")
+        _require(instance, not learner.pending, "no pending decision")
 
 
 CHECKS: tuple[Callable[[AnyPolicy], None], ...] = (
     check_scores,
     check_determinism,
-    check_company,
+    check_threads,
     check_learner,
     check_availability,
     check_late_rewards,
@@ -284,6 +256,6 @@ def _same(one: Replication, other: Replication) -> bool:
     return np.array_equal(one.regret, other.regret) and np.array_equal(one.rounds, other.rounds)
 
 
-def _require(holds: bool | np.bool_, instance: Instance, expected: str) -> None:
+def _require(instance: Instance, holds: bool | np.bool_, expected: str) -> None:
     if not holds:
         raise AssertionError(f"{instance.name}: {expected} expected")

@@ -1,6 +1,4 @@
-"""The array types that signatures speak of, and the checks that make them out of what users
-pass.
-"""
+"""Array types of signatures, and the checks that turn user input into them."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,9 +11,7 @@ Bools = NDArray[np.bool_]
 
 
 def numeric(values: ArrayLike, where: str, expected: str) -> Floats:
-    """Turn values into a float array of any shape, contiguous; where and expected go into the
-    error.
-    """
+    """Values as a contiguous float array of any shape; where and expected go into the error."""
     try:
         array = np.asarray(values)
     except ValueError:  # rows of different lengths
@@ -26,9 +22,7 @@ def numeric(values: ArrayLike, where: str, expected: str) -> Floats:
 
 
 def finite_numbers(values: ArrayLike, where: str) -> Floats:
-    """Turn values into a new float array (n,), n > 0, without NaN or infinity; where names them in
-    the error.
-    """
+    """Values as a new float array (n,), n > 0, without NaN or infinity."""
     vector = numeric(values, where, "a list of numbers")
     if vector.ndim != 1 or vector.size == 0:
         raise InvalidInput(where, "a list of numbers", values)

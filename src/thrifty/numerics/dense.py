@@ -102,9 +102,7 @@ def _subtract_rows(matrix: Floats, start: int, stop: int) -> None:
 
 @compiled
 def _factor_rows(matrix: Floats, diagonal: Floats, floor: float, start: int, stop: int) -> bool:
-    """Finish rows start..stop of the factor; the earlier rows are already taken out of
-    matrix[start:, start:].
-    """
+    """Finish rows start to stop - 1 of the factor; earlier rows are already subtracted."""
     n = matrix.shape[0]
     for k in range(start, stop):
         pivot = matrix[k, k]
@@ -125,9 +123,7 @@ def _factor_rows(matrix: Floats, diagonal: Floats, floor: float, start: int, sto
 
 @compiled
 def whiten(factor: Floats, vectors: Floats, out: Floats) -> None:
-    """out (d, n) = R^-T vectors: coordinates in which R^T R is the identity, so that x^T (R^T R)^-1
-    y is a plain product.
-    """
+    """out (d, n) = R^-T vectors (d, n), so that x^T (R^T R)^-1 y is a plain product."""
     d, n = vectors.shape
     for k in range(d):
         for j in range(n):

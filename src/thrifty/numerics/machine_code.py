@@ -2,8 +2,8 @@
 
 A file holds one version of one function: for given argument types and a given processor. Its folder
 is named after a hash of all sources that are compiled, so that neither an edit nor an upgrade ever
-runs stale code, and a copy of the package elsewhere finds the same files. Each file carries a digest:
-what was damaged is compiled again. Processes may write at the same time.
+runs stale code, and a copy of the package elsewhere finds the same files. Each file carries a
+digest; a damaged one is compiled again. Several processes may write at the same time.
 """
 
 import hashlib

@@ -32,6 +32,9 @@ class Record:
     @cache
     def dtype(cls) -> np.dtype[np.record]:
         """The structured type; int is int64, float is float64."""
+        for name in cls.__annotations__:
+            if hasattr(np.record, name):  # NumPy would return its own attribute instead
+                raise TypeError(f"{cls.__name__}.{name}: NumPy uses this name, choose another")
         fields = np.dtype(list(cls.__annotations__.items()), align=True)
         dtype: Any = np.dtype((np.record, fields))
         return dtype

@@ -24,7 +24,7 @@ class Reference(structref.StructRefProxy):
 
 if not JIT:
 
-    class Reference:  # type: ignore[no-redef]  # noqa: F811  # plain Python needs no pointer
+    class Reference:  # type: ignore[no-redef]  # plain Python needs no pointer
         """The same without a compiler."""
 
         def __init__(self, target: Any) -> None:

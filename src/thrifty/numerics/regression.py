@@ -219,8 +219,7 @@ def invert(
     outside: Bools,
     totals: Records,
 ) -> None:
-    """Write V^-1 into inverse (d, d), log det V into totals, and which of columns (d, k) lie
-    outside the span of V into outside (k,).
+    """Write V^-1 into inverse (d, d), log det V into totals, and outside (k,).
 
     In coordinates of its span, V = Q^T (R^T R) Q and V^-1 = W^T W with W = R^-T Q.
     """
@@ -281,9 +280,7 @@ def _find_span(
     outside: Bools,
     totals: Records,
 ) -> int:
-    """Write an orthonormal basis of the span of V into basis (d, d), mark the arms outside it, and
-    return its rank.
-    """
+    """Orthonormal basis (d, d) of the span of V; marks the arms outside, returns the rank."""
     d, k = columns.shape
     if definite:
         for i in range(d):

@@ -18,7 +18,7 @@ def level(log_n: float, log_inverse_delta: float, c: float, d: int) -> float:
 def oful_width(
     logdet: float, d: int, ridge: float, log_inverse_delta: float, noise: float, size: float
 ) -> float:
-    """noise sqrt(2 log(1/delta) + log det V - d log ridge) + sqrt(ridge) size, if ||theta|| <= size.
+    """noise sqrt(2 log(1/delta) + log det V - d log ridge) + sqrt(ridge) size, ||theta|| <= size.
 
     Abbasi-Yadkori, Pal and Szepesvari (2011), theorem 2: with probability 1 - delta,
     |<x, theta_hat - theta>| stays below this times ||x||_{V^-1} for all x and t.

@@ -33,12 +33,12 @@ BLOCK = 256  # rounds whose random draws are made at a time
 
 @dataclass(slots=True)
 class _Pending:
-    """A choice whose reward has not come."""
+    """A decision whose reward has not arrived."""
 
     decision: Decision
-    row: int  # -1: the arm is gone
+    row: int  # -1 if the arm was removed
     label: int
-    features: Floats | None = None  # of an arm that is gone
+    features: Floats | None = None  # (d,) of an arm that was removed
 
 
 class Learner:
@@ -46,9 +46,9 @@ class Learner:
 
     Parameters
     ----------
-    policy : whose decisions to take
+    policy : the policy
     sets : the action sets
-    seed : of the policy's own randomness
+    seed : random seed of the policy
     noise : standard deviation of the rewards
     """
 
@@ -70,8 +70,9 @@ class Learner:
     def choose(
         self, context: str | int, available: Collection[str | int] | None = None
     ) -> Decision:
-        """Choose an arm of a context; available: the arms on offer now, by name or index or as a
-        mask; all by default.
+        """Choose an arm of a context.
+
+        available: the arms on offer now, by name or index or as a mask; all by default.
         """
         m = self._contexts.get(context) if isinstance(context, str) else None
         if m is None:  # an index, or a mistake
@@ -94,9 +95,7 @@ class Learner:
         return decision
 
     def learn(self, decision: Decision, reward: float) -> None:
-        """Take in the reward of a decision; late and in any order, but once. True and False are 1
-        and 0.
-        """
+        """Learn from the reward of a decision: late and in any order, but once."""
         if type(reward) is not float or not -math.inf < reward < math.inf:
             reward = finite_number(
                 int(reward) if isinstance(reward, bool | np.bool_) else reward, "reward"
@@ -108,7 +107,7 @@ class Learner:
             self._update(self._reference, pending.row, pending.label, reward)
 
     def cancel(self, decision: Decision) -> None:
-        """Say that no reward will come: the decision no longer counts as a pull."""
+        """Withdraw a decision that will get no reward: it no longer counts as a pull."""
         pending = self._settle(decision)
         if pending.row >= 0:
             ledger = self.state.ledger
@@ -116,7 +115,7 @@ class Learner:
             ledger.chosen[pending.row] -= 1
 
     def explain(self, decision: Decision) -> Explanation:
-        """Why, and how the arms of that context stand now."""
+        """Why an arm was chosen, and the present estimates of the arms of its context."""
         if not isinstance(decision, Decision):
             raise InvalidInput("decision", "what choose returned", decision)
         m = self.sets.context_index(decision.context)
@@ -138,7 +137,7 @@ class Learner:
         return Explanation(decision, reports)
 
     def add_arm(self, context: str | int, features: ArrayLike, name: str | None = None) -> None:
-        """Offer one more arm in a context."""
+        """Add an arm to a context."""
         m = self.sets.context_index(context)
         sets, names = self._lists(), [list(names) for names in self.sets.arm_names]
         sets[m].append(finite_numbers(features, "features").tolist())
@@ -146,7 +145,7 @@ class Learner:
         self.change(ActionSets(sets, context_names=self.sets.context_names, arm_names=names))
 
     def remove_arm(self, context: str | int, arm: str | int) -> None:
-        """Offer an arm no longer; what it taught is kept."""
+        """Remove an arm; its rewards stay in the regression."""
         m = self.sets.context_index(context)
         i = self._arm_index(m, arm)
         sets, names = self._lists(), [list(names) for names in self.sets.arm_names]
@@ -156,7 +155,7 @@ class Learner:
     def add_context(
         self, name: str | None, arms: ArrayLike, arm_names: Sequence[str] | None = None
     ) -> None:
-        """Expect one more context."""
+        """Add a context."""
         new = ActionSets([arms], arm_names=None if arm_names is None else [arm_names])
         context_names = [
             *self.sets.context_names,
@@ -171,7 +170,7 @@ class Learner:
         )
 
     def remove_context(self, context: str | int) -> None:
-        """Expect a context no longer; what it taught is kept."""
+        """Remove a context; its rewards stay in the regression."""
         m = self.sets.context_index(context)
         kept = [i for i in range(self.sets.contexts) if i != m]
         lists = self._lists()
@@ -184,8 +183,9 @@ class Learner:
         )
 
     def change(self, sets: ActionSets) -> None:
-        """Go on with other action sets. Arms are the same if context, name and vector are; the
-        regression forgets nothing.
+        """Continue with other action sets.
+
+        An arm is the same if its context, name and vector are. The regression keeps all rewards.
         """
         if not isinstance(sets, ActionSets):
             raise InvalidInput("sets", "thrifty.ActionSets", sets)
@@ -202,9 +202,7 @@ class Learner:
         self._adopt(sets, state)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything to a JSON file, whole or not at all; `Learner.load` goes on from it bit
-        for bit.
-        """
+        """Write everything to a JSON file, from which `Learner.load` continues bit for bit."""
         document = {
             "format": FORMAT,
             "version": VERSION,
@@ -244,7 +242,7 @@ class Learner:
         *,
         policy: Policy | None = None,
     ) -> "Learner":
-        """Go on from a file that `save` wrote.
+        """A learner from a file that `save` wrote.
 
         sets: refuse a file for other action sets than these. policy: needed for a policy of your
         own, which thrifty does not know by name.
@@ -257,7 +255,7 @@ class Learner:
             raise BadFile(f"{path}: not a whole learner's state: {error!r}") from None
 
     def _adopt(self, sets: ActionSets, state: Any) -> None:
-        """Take new action sets and a state for them."""
+        """Set the action sets and a state for them."""
         self.sets, self.state = sets, state
         self._contexts = {name: m for m, name in enumerate(sets.context_names)}
         self._starts = sets.offsets.tolist()
@@ -270,7 +268,7 @@ class Learner:
         self._reference = entry_for(refer, state)(state)
 
     def _offered(self, m: int, available: Collection[str | int]) -> Ints:
-        """Rows of a context that are on offer, in the order of the context."""
+        """Rows (n,) of a context that are on offer, in order."""
         if isinstance(available, str) or not isinstance(available, Collection | np.ndarray):
             raise InvalidInput("available", "a list of arms", available)
         if len(available) == len(self._arms[m]) and all(
@@ -297,7 +295,7 @@ class Learner:
         return int(arm)
 
     def _settle(self, decision: Decision) -> _Pending:
-        """Take a decision off the list of those that wait; it must be one of ours, and waiting."""
+        """Remove a decision from the pending ones; it must be one of them."""
         if not isinstance(decision, Decision):
             raise InvalidInput("decision", "what choose returned", decision)
         pending = self.pending.get(decision.id)
@@ -311,7 +309,7 @@ class Learner:
         return pending
 
     def _draw(self) -> None:
-        """Make the draws of the next BLOCK rounds, and note where they came from."""
+        """Make the random draws of the next BLOCK rounds, and keep the states before."""
         ledger = self.state.ledger
         self._drawn_from = (self._normals.bit_generator.state, self._uniforms.bit_generator.state)
         self._normal_block = self._normals.standard_normal((BLOCK, ledger.normals.size))
@@ -331,7 +329,7 @@ class Learner:
 
 
 def _unused(names: Sequence[str]) -> str:
-    """The first number from len(names) on that is no name yet."""
+    """The first number from len(names) on that is not a name."""
     number = len(names)
     while str(number) in names:
         number += 1
@@ -339,7 +337,7 @@ def _unused(names: Sequence[str]) -> str:
 
 
 def _renumber(old: ActionSets, new: ActionSets) -> Renumbering:
-    """Where contexts, rows and vectors of old are in new."""
+    """New indices of contexts, rows and vectors."""
     contexts = {name: m for m, name in enumerate(new.context_names)}
     vectors = {vector.tobytes(): i for i, vector in enumerate(new.vectors)}
     keys = {key: row for row, key in enumerate(_row_keys(new))}
@@ -367,7 +365,7 @@ def _row_keys(sets: ActionSets) -> list[tuple[str, str, bytes]]:
 
 
 def _restore(document: dict[str, Any], sets: ActionSets | None, policy: Policy | None) -> Learner:
-    """A learner from a file's content."""
+    """A learner from the content of a file."""
     contexts = document["contexts"]
     saved = ActionSets(
         [context["arms"] for context in contexts],

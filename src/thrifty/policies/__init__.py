@@ -1,5 +1,6 @@
-"""The policies, one a file; `base.py` is the contract. `policy("oam:epsilon=0.01")` makes one from
-its name.
+"""The policies, one per file; `policy("oam:epsilon=0.01")` makes one from its name.
+
+`base.py` has the base class; `shared/` what several policies use.
 """
 
 import inspect
@@ -19,7 +20,7 @@ from thrifty.policies.oam import OAM
 from thrifty.policies.ossb import OSSB
 from thrifty.policies.solid import SOLID
 from thrifty.policies.thrifty import Thrifty
-from thrifty.problem.specs import split_parameters
+from thrifty.problem.specs import first_paragraph, split_parameters
 
 __all__ = [
     "DEL",
@@ -60,7 +61,7 @@ def policy(spec: str) -> Policy:
 
 
 def describe() -> list[dict[str, Any]]:
-    """What there is, one entry a policy: its parameters with their defaults and meanings."""
+    """All policies: name, definition, parameters with defaults and meanings, labels."""
     entries = []
     for name, kind in POLICIES.items():
         text = inspect.getdoc(kind) or ""
@@ -71,7 +72,7 @@ def describe() -> list[dict[str, Any]]:
         entries.append(
             {
                 "name": name,
-                "definition": text.partition("\n")[0],
+                "definition": first_paragraph(kind),
                 "parameters": kind.parameters(),
                 "meanings": meanings,
                 "labels": kind.labels,

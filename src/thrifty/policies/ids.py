@@ -1,5 +1,6 @@
-"""Information-directed sampling, asymptotically optimal (Kirschner, Lattimore, Vernade and
-Szepesvari 2021).
+"""Information-directed sampling, asymptotically optimal (Kirschner et al. 2021).
+
+Kirschner, Lattimore, Vernade and Szepesvari, Asymptotically Optimal Information-Directed Sampling.
 
 Explore with the least ratio of squared regret to information; once every alternative is ruled out,
 exploit, and learn nothing from exploiting. With V = I + sum of x x^T over exploration rounds, s of
@@ -7,7 +8,7 @@ them, norms in V^-1, x^ the greedy arm, and r_z, q_z, nu_z as in shared/alternat
 
     beta(m) = (noise sqrt(log det V + 2 log(m log m)) + 1)^2
     exploit iff min_z r_z >= beta(t)
-    gap(x) = max over y of <y - x, theta_hat> + sqrt(beta(s)) ||y - x||      bound on the regret of x
+    gap(x) = max over y of <y - x, theta_hat> + sqrt(beta(s)) ||y - x||      bound on its regret
     I(x) = 1/2 sum_z q_z (|<nu_z - theta_hat, x>| + o(x))^2                  information
     play j with probability p, else x^, where (j, p) minimise
         ((1 - p) gap(x^) + p gap(j))^2 / ((1 - p) I(x^) + p I(j))

@@ -1,4 +1,4 @@
-"""LinUCB, or OFUL: optimism over a confidence ellipsoid (Abbasi-Yadkori, Pal and Szepesvari 2011)."""
+"""LinUCB, or OFUL: optimism on a confidence ellipsoid (Abbasi-Yadkori, Pal and Szepesvari 2011)."""
 
 import math
 from dataclasses import dataclass

@@ -1,5 +1,6 @@
-"""SOLID, asymptotically optimal by primal and dual steps (Tirinzoni, Pirotta, Restelli and Lazaric
-2020). The structure is the paper's; constants are from memory.
+"""SOLID, asymptotically optimal by primal and dual steps (Tirinzoni et al. 2020).
+
+Tirinzoni, Pirotta, Restelli and Lazaric. The structure is the paper's; constants are from memory.
 
 The lower bound asks for the exploration weights w(x, .) of least regret that tell the estimate
 theta, to the level 1 / z, from every theta' under which another arm is best. Each exploration round
@@ -155,7 +156,7 @@ class State(NamedTuple):
 
 
 class Rival(NamedTuple):
-    """The arm that is hardest to tell from the best of its context; value is inf if there is none."""
+    """The arm that is hardest to tell from the best of its context; inf if there is none."""
 
     row: int
     best: int

@@ -111,7 +111,7 @@ class Thrifty(Policy):
         return State(
             start_ledger(sets, uniforms=1),
             start_regression(sets.rows, ridge=ridge, largest_set=sets.largest),
-            _start_plan(sets),
+            start_thrifty_plan(sets),
             model=Model.new(noise=noise, ridge=ridge, scale=1.0 if known else 0.0),
             rows=np.arange(len(sets.rows)),
             noise=noise,
@@ -149,7 +149,7 @@ class Schedule(Record):
 
     solved: bool  # whether it was solved before
     logdet: float  # from this log det V on
-    round: float  # from this round on
+    next_round: float  # from this round on
     changed_round: float  # from this round on, if the best arm of a context has changed
 
 
@@ -258,7 +258,7 @@ def _find_leaders(state: State, context: int, arms: Ints) -> Leaders:
 def _must_solve(state: State, context: int, best: int, t: float) -> bool:
     """Whether det V or t has grown enough since the last solve, or a best arm has changed."""
     schedule, logdet = state.plan.schedule, state.regression.totals[0].logdet
-    if not schedule[0].solved or not (logdet < schedule[0].logdet and t < schedule[0].round):
+    if not schedule[0].solved or not (logdet < schedule[0].logdet and t < schedule[0].next_round):
         return True
     return best != state.plan.best[context] and t >= schedule[0].changed_round
 
@@ -348,7 +348,7 @@ def _make_plan(state: State, t: float, context: int, best: int) -> None:
     growth = math.log1p(GROWTH) * max(1.0, regression.theta.size / DIMENSIONS)
     plan.schedule[0].solved = True
     plan.schedule[0].logdet = regression.totals[0].logdet + growth
-    plan.schedule[0].round = t * (1.0 + GROWTH)
+    plan.schedule[0].next_round = t * (1.0 + GROWTH)
     plan.schedule[0].changed_round = t + visits.size / SOLVES_PER_CONTEXTS
 
 
@@ -478,7 +478,8 @@ def _write_information(regression: Regression, base: Floats) -> None:
             add_outer(base, float(regression.pulls[row]), regression.rows[row])
 
 
-def _start_plan(sets: ActionSets) -> Plan:
+def start_thrifty_plan(sets: ActionSets) -> Plan:
+    """A plan before the first solve."""
     k, d = sets.rows.shape
     return Plan(
         solve=_solver(),

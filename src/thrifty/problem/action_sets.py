@@ -1,4 +1,4 @@
-"""ActionSets: what a learner knows before it starts, which arms each context offers."""
+"""ActionSets: the arms that each context offers. This is what a learner knows."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -16,9 +16,9 @@ class ActionSets:
 
     Parameters
     ----------
-    sets : one (K_m, d) array a context
-    context_names : one distinct name a context, optional
-    arm_names : for each context one distinct name an arm, optional
+    sets : one (K_m, d) array per context
+    context_names : one distinct name per context, optional
+    arm_names : for each context one distinct name per arm, optional
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class ActionSets:
         return self.rows[self.offsets[m] : self.offsets[m + 1]]
 
     def split(self, per_row: NDArray[Any]) -> list[NDArray[Any]]:
-        """Cut an array with one entry a row into one array a context."""
+        """Split an array with one entry per row into one array per context."""
         return np.split(per_row, self.offsets[1:-1])
 
     def context_index(self, context: int | str) -> int:
@@ -127,9 +127,7 @@ class ActionSets:
 
 
 def _blocks(sets: Sequence[ArrayLike]) -> list[Floats]:
-    """The sets as float arrays (K_m, d), all of one dimension, without NaN, infinity or negative
-    zeros.
-    """
+    """The sets as finite float arrays (K_m, d) of one dimension, without negative zeros."""
     if len(sets) == 0:
         raise InvalidInput("contexts", "at least one action set", NOTHING)
     blocks = [_block(arms, f"contexts[{m}].arms") for m, arms in enumerate(sets)]
@@ -170,7 +168,7 @@ def _explain(arms: ArrayLike, where: str) -> NoReturn:
 
 
 def default_names(count: int) -> tuple[str, ...]:
-    """What contexts and arms are called unless somebody says otherwise."""
+    """Names of contexts and arms by default: 0, 1, 2, ..."""
     return tuple(str(i) for i in range(count))
 
 

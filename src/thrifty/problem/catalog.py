@@ -1,5 +1,4 @@
-"""The named instances: those of the paper, their neighbours, and the literature's (sources in each
-docstring).
+"""Named instances: those of the paper, variants of them, and others from the literature.
 
 A name is a family with parameters, `end-of-optimism:eps=0.01,a=2`, or an alias for one,
 `fixed-u0.1`. A family that draws can be drawn anew in each replication of a study:
@@ -18,14 +17,12 @@ from thrifty.errors import InvalidInput, UnknownName
 from thrifty.numerics.arrays import Floats
 from thrifty.problem.action_sets import ActionSets
 from thrifty.problem.instances import Instance
-from thrifty.problem.specs import split_parameters
+from thrifty.problem.specs import first_paragraph, split_parameters
 
 
 @dataclass(frozen=True)
 class Family:
-    """A way to make instances: a name, its parameters with their defaults, and the definition in a
-    line.
-    """
+    """A parametrised kind of instance: its name, parameters with defaults, and definition."""
 
     name: str
     make: Callable[..., Instance]
@@ -40,8 +37,8 @@ class Family:
 
     @property
     def definition(self) -> str:
-        """The first line of the maker's docstring."""
-        return (inspect.getdoc(self.make) or "").partition("\n")[0]
+        """The first paragraph of the function's docstring."""
+        return first_paragraph(self.make)
 
 
 FAMILIES: dict[str, Family] = {}
@@ -78,16 +75,16 @@ CATALOG = (
 
 @dataclass(frozen=True)
 class Ensemble:
-    """Instances of a family, another one in each replication: `random-theta:seed=each`."""
+    """A family drawn anew in each replication: `random-theta:seed=each`."""
 
     name: str
 
-    def instance(self, seed: int, replicate: int) -> Instance:
-        """The instance of a replicate; its name, with the seed it was drawn by, gives it again."""
+    def instance(self, seed: int, replication: int) -> Instance:
+        """The instance of a replication; its name carries the seed it was drawn by."""
         draw = int(
-            np.random.SeedSequence(seed, spawn_key=(replicate, _ENSEMBLE_STREAM)).generate_state(1)[
-                0
-            ]
+            np.random.SeedSequence(seed, spawn_key=(replication, _ENSEMBLE_STREAM)).generate_state(
+                1
+            )[0]
         )
         return instance(self.name.replace(EACH, f"seed={draw}"))
 
@@ -95,7 +92,7 @@ class Ensemble:
 Problem = Instance | Ensemble  # what a study can be about
 
 EACH = "seed=each"
-_ENSEMBLE_STREAM = 4  # after the four streams of a replicate (simulation.py)
+_ENSEMBLE_STREAM = 4  # after the four streams of a replication (numerics/streams.py)
 
 
 def problem(name: str | os.PathLike[str]) -> Problem:
@@ -110,9 +107,7 @@ def problem(name: str | os.PathLike[str]) -> Problem:
 
 
 def instance(name: str | os.PathLike[str]) -> Instance:
-    """An instance of the catalog, `fixed-u0.1` or `end-of-optimism:eps=0.01,a=2`, or one read from
-    a TOML file.
-    """
+    """An instance of the catalog, `fixed-u0.1` or `end-of-optimism:eps=0.01`, or a TOML file."""
     text = os.fspath(name)
     family, _, given = ALIASES.get(text, text).partition(":")
     if (
@@ -132,7 +127,7 @@ def instance(name: str | os.PathLike[str]) -> Instance:
 
 
 def describe() -> list[dict[str, Any]]:
-    """What the catalog holds, one entry an instance."""
+    """The instances of the catalog: name, sizes, family, parameters, definition."""
     entries = []
     for name in CATALOG:
         family = FAMILIES[ALIASES.get(name, name).partition(":")[0]]
@@ -153,9 +148,7 @@ def describe() -> list[dict[str, Any]]:
 
 
 def _parameters(family: Family, given: str) -> dict[str, float]:
-    """Parse key=value,key=value against the family's parameters; whole numbers where the default is
-    one.
-    """
+    """Parse key=value,key=value for a family; whole numbers where the default is one."""
     parameters: dict[str, float] = {}
     for key, value in split_parameters(
         given, family.parameters, owner=family.name, where=f"{family.name}:"
@@ -188,7 +181,7 @@ def _require(holds: bool, where: str, expected: str, got: float) -> None:
 @_family("fixed")
 def _fixed(u: float = 0.1) -> Instance:
     """One set (1,0), (0,1), (1-u,5u); theta (1,0). The paper has u = 0.1 and 0.2; below 0.04 the
-    arm (0,1) carries the exploration.
+    arm (0,1) is the cheaper source of information.
     """
     _require(0 < u < 1, "fixed:u", "a number between 0 and 1", u)
     return Instance(_sets([[1, 0], [0, 1], [1 - u, 5 * u]]), theta=[1, 0])
@@ -196,8 +189,8 @@ def _fixed(u: float = 0.1) -> Instance:
 
 @_family("scenario-one")
 def _scenario_one() -> Instance:
-    """The paper's changing sets, p = 0.3/0.7 in R^3: neither set spans, the optimum is not
-    unique.
+    """The paper's changing sets, p = 0.3/0.7 in R^3: neither set spans the space, and the optimal
+    allocation is not unique.
     """
     first: list[list[float]] = [[1, 0, 0], [0, 1, 0], [0.9, 0.5, 0]]
     second: list[list[float]] = [[0, 1, 0], [0, 0, 1], [0, 0.5, 0.9]]
@@ -212,8 +205,8 @@ def _two_contexts(probabilities: list[float]) -> Instance:
 
 @_family("scenario-two")
 def _scenario_two() -> Instance:
-    """The paper's rare context, p = 0.99/0.01: the optimal arms span, but one of them hardly ever
-    comes.
+    """The paper's rare context, p = 0.99/0.01: the optimal arms span the space, but one of them is
+    rarely on offer.
     """
     return _two_contexts([0.99, 0.01])
 
@@ -232,9 +225,7 @@ def _on_circle(arms: int, seed: int) -> Floats:
 
 @_family("circle")
 def _circle(arms: int = 100, seed: int = 0) -> Instance:
-    """Arms uniform on the unit circle (a draw by seed), theta (1,0); the paper has 100 and 5
-    arms.
-    """
+    """Arms uniform on the unit circle (by seed), theta (1,0); the paper has 100 and 5 arms."""
     _require(1 <= arms <= 1_000_000, "circle:arms", "a number from 1 to 1000000", arms)
     _require(seed >= 0, "circle:seed", "at least 0", seed)
     return Instance(ActionSets([_on_circle(arms, seed)]), theta=[1, 0])
@@ -242,8 +233,8 @@ def _circle(arms: int = 100, seed: int = 0) -> Instance:
 
 @_family("random-theta")
 def _random_theta(arms: int = 100, seed: int = 0) -> Instance:
-    """The arms of large-100 with theta ~ N(0, 10 I) normalised; the paper draws theta anew in each
-    replication: vary the seed.
+    """The arms of large-100 with theta ~ N(0, 10 I) normalised. The paper draws theta anew in each
+    replication: seed=each.
     """
     _require(1 <= arms <= 1_000_000, "random-theta:arms", "a number from 1 to 1000000", arms)
     _require(seed >= 0, "random-theta:seed", "at least 0", seed)
@@ -253,8 +244,8 @@ def _random_theta(arms: int = 100, seed: int = 0) -> Instance:
 
 @_family("end-of-optimism")
 def _end_of_optimism(eps: float = 0.01, a: float = 2.0) -> Instance:
-    """(1,0), (0,1), (1-eps,a eps); theta (1,0) (Lattimore & Szepesvari 2017): C = min(2 a^2, 2/eps)
-    for a >= 1.
+    """(1,0), (0,1), (1-eps,a eps); theta (1,0) (Lattimore and Szepesvari 2017): C = min(2 a^2,
+    2/eps) for a >= 1.
     """
     _require(0 < eps < 1, "end-of-optimism:eps", "a number between 0 and 1", eps)
     _require(0 < a < 1e100, "end-of-optimism:a", "a positive number", a)
@@ -263,8 +254,8 @@ def _end_of_optimism(eps: float = 0.01, a: float = 2.0) -> Instance:
 
 @_family("orthogonal")
 def _orthogonal(d: int = 5, gap: float = 0.2) -> Instance:
-    """e_1..e_d with gaps 0, gap, 2 gap, ...: the finite-armed bandit, C = sum of 2/gap (Lai &
-    Robbins 1985).
+    """e_1..e_d with gaps 0, gap, 2 gap, ...: the K-armed bandit, C = sum of 2/gap (Lai and Robbins
+    1985).
     """
     _require(1 <= d <= 1000, "orthogonal:d", "a number from 1 to 1000", d)
     _require(0 < gap < 1e100, "orthogonal:gap", "a positive number", gap)
@@ -273,17 +264,15 @@ def _orthogonal(d: int = 5, gap: float = 0.2) -> Instance:
 
 @_family("ids-eoo")
 def _ids_eoo() -> Instance:
-    """end-of-optimism with eps = 0.01, a = 4, noise variance 0.1 (Kirschner et al. 2021): C =
-    3.2.
-    """
+    """end-of-optimism with eps = 0.01, a = 4, noise variance 0.1 (Kirschner et al. 2021); C = 3.2"""
     made = _end_of_optimism(eps=0.01, a=4.0)
     return Instance(made.sets, theta=made.theta, noise=np.sqrt(0.1))
 
 
 @_family("solid-toy")
 def _solid_toy(xi: float = 0.1, p: float = 0.5) -> Instance:
-    """Two contexts in R^3 (after Tirinzoni et al. 2020): the first one's exploration belongs in the
-    second, C = 10.
+    """Two contexts in R^3 (after Tirinzoni et al. 2020); exploration for the first is cheaper in
+    the second, C = 10.
     """
     # the definition is from memory of the paper: check it against the original before comparing
     # with its figures
@@ -296,8 +285,8 @@ def _solid_toy(xi: float = 0.1, p: float = 0.5) -> Instance:
 
 @_family("drawn")
 def _drawn(seed: int = 0) -> Instance:
-    """Everything drawn by seed: d from 2 to 20, 1 to 10 contexts down to 1 % of the rounds, 2 to
-    200 arms, gaps from tiny to large, noise from 0.1 to 2.
+    """Drawn by seed: d from 2 to 20, 1 to 10 contexts with probabilities down to 0.01, 2 to 200
+    arms, gaps from tiny to large, noise from 0.1 to 2.
     """
     _require(seed >= 0, "drawn:seed", "at least 0", seed)
     rng = np.random.default_rng([seed, 2])
@@ -319,9 +308,7 @@ def _drawn(seed: int = 0) -> Instance:
 def _draw_set(
     rng: np.random.Generator, kind: str, arms: int, theta: Floats, pool: Floats
 ) -> Floats:
-    """(arms, d) of a kind; `shared` arms are those of a pool, with repetitions, two of them in
-    every set.
-    """
+    """Arms (arms, d) of a kind; `shared` arms come from a pool, two of them in every set."""
     found = _directions(rng, arms, theta.size)
     if kind == "ball":
         found *= rng.uniform(size=(arms, 1)) ** (1 / theta.size)

@@ -1,6 +1,4 @@
-"""Instance: action sets together with the truth that only a simulator knows; read from and written
-to TOML.
-"""
+"""Instance: action sets and the truth that only a simulator knows; TOML files."""
 
 import os
 import tomllib
@@ -65,11 +63,9 @@ class Instance:
 
     @cached_property
     def gaps(self) -> Floats:
-        """(k,) how much worse each row is than the best of its context; exactly 0 where it is as
-        good up to rounding.
-        """
+        """Suboptimality gaps (k,); exactly 0 for arms that are optimal up to rounding."""
         # |fl(x . theta) - x . theta| <= d u sum |x_i theta_i|: below the sum of both errors, twice
-        # over, two means cannot be told apart
+        # over, two means count as equal
         mass = np.abs(self.sets.rows) @ np.abs(self.theta)
         best = np.concatenate(
             [
@@ -156,7 +152,7 @@ def _law(probabilities: ArrayLike | None, contexts: int) -> Floats:
         return np.full(contexts, 1.0 / contexts)
     law = finite_numbers(probabilities, "probabilities")
     if len(law) != contexts:
-        raise InvalidInput("probabilities", f"{contexts} numbers (one a context)", len(law))
+        raise InvalidInput("probabilities", f"{contexts} numbers (one per context)", len(law))
     for m in np.flatnonzero(law <= 0):
         raise InvalidInput(
             f"probabilities[{m}]",

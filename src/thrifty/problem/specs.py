@@ -1,14 +1,13 @@
 """Specs: `name` or `name:key=value,key=value`, as instances and policies are asked for."""
 
+import inspect
 from collections.abc import Iterable
 
 from thrifty.errors import InvalidInput, UnknownName
 
 
 def split_parameters(given: str, known: Iterable[str], *, owner: str, where: str) -> dict[str, str]:
-    """The values in `key=value,key=value` by key, each known and given once; owner and where go
-    into the error.
-    """
+    """Values of `key=value,key=value` by key, each key known and given once."""
     values: dict[str, str] = {}
     for pair in given.split(",") if given else []:
         key, _, value = pair.partition("=")
@@ -18,3 +17,8 @@ def split_parameters(given: str, known: Iterable[str], *, owner: str, where: str
             raise UnknownName(f"parameter of {owner}", key, known)
         values[key] = value
     return values
+
+
+def first_paragraph(documented: object) -> str:
+    """The first paragraph of a docstring, as one line."""
+    return " ".join((inspect.getdoc(documented) or "").partition("\n\n")[0].split())

@@ -1,7 +1,7 @@
 """The compiled loop of one replication, for every policy.
 
-In each round: a context is drawn, the policy chooses, its reward is drawn, it learns, and its regret
-is recorded. One draw of the noise stream is used per round, whatever arm is played.
+In each round a context is drawn, the policy chooses, a reward is drawn, the policy learns, and its
+regret is recorded. One draw of the noise stream is used per round, whatever arm is played.
 """
 
 from collections.abc import Iterator

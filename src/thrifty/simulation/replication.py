@@ -153,7 +153,7 @@ def _started(
 def _play_plain(
     player: PlainPolicy, sets: ActionSets, truth: Truth, score: Score, own: Streams, rounds: int
 ) -> Iterator[int]:
-    """Play a plain policy on the contexts and noise that compiled policies see; yields per round."""
+    """Play a plain policy on the same contexts and noise as compiled ones; yields per round."""
     for t in range(1, rounds + 1):
         context = draw_context(truth.law, own.contexts.random()) if sets.contexts > 1 else 0
         arm = player.choose(context)

@@ -1,1 +1,1 @@
-""""""
+"""What several policies share: the ledger, the stubs, arm selection, the allocation program."""

@@ -1,5 +1,6 @@
-"""Barycentric spanners: d arms of a set in whose coordinates every arm of it has entries between -1
-and 1 (Awerbuch and Kleinberg 2008).
+"""Barycentric spanners (Awerbuch and Kleinberg 2008).
+
+In the coordinates of a spanner every arm of the set has entries between -1 and 1.
 """
 
 import numpy as np
@@ -11,7 +12,7 @@ SLACK = 1e-9  # a swap must enlarge the volume by this share: rounding must not 
 
 
 def barycentric_spanner(arms: Floats) -> Ints:
-    """(r,) indices of a spanner of arms (K, d) within their span, of dimension r.
+    """Indices (r,) of a spanner of arms (K, d) within their span, of dimension r.
 
     Starts from r arms found by pivoting and swaps one for another while that enlarges the volume
     that they span; at the largest volume, coordinates lie between -1 and 1 by Cramer's rule.
@@ -36,7 +37,7 @@ def barycentric_spanner(arms: Floats) -> Ints:
 
 
 def spanner_rows(sets: ActionSets) -> Bools:
-    """(k,) which rows are in the spanner of their context."""
+    """Flags (k,) of the rows that are in the spanner of their context."""
     marked = np.zeros(len(sets.rows), dtype=np.bool_)
     for m in range(sets.contexts):
         marked[sets.offsets[m] + barycentric_spanner(sets.arms(m))] = True

@@ -1,6 +1,7 @@
 """The examples run, and say the same in plain Python and compiled."""
 
 import importlib.util
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,15 +10,15 @@ import numpy as np
 import pytest
 
 import thrifty as th
-from thrifty.extending.conformance import check_policy
+from thrifty.extending import check_policy
 from thrifty.simulation.replication import simulate
 
-EXAMPLES = sorted((Path(__file__).parent.parent / "examples").glob("*.py"))
+EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.py"))
 
 
 def load(name):
     spec = importlib.util.spec_from_file_location(
-        name, Path(__file__).parent.parent / "examples" / f"{name}.py"
+        name, Path(__file__).parents[2] / "examples" / f"{name}.py"
     )
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
@@ -32,6 +33,8 @@ def test_examples_run(path):
     )
     assert "lints" in done.stdout
     assert done.stderr == ""
+    imports = re.findall(r"^(?:from|import) (thrifty\S*)", path.read_text(), flags=re.MULTILINE)
+    assert set(imports) <= {"thrifty", "thrifty.extending"}
 
 
 def test_the_compiled_example_makes_the_plain_ones_decisions():

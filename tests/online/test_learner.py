@@ -238,9 +238,10 @@ def test_mistakes_are_named_and_change_nothing():
     ("change", "message"),
     [
         (
-            lambda document: document.update(version=2),
-            "version 1 of a learner's state expected, got 2",
+            lambda document: document.update(version=3),
+            "version 2 of a learner's state expected, got 3",
         ),
+        (lambda document: document.update(version=1), "written by thrifty 0.1; version 0.2 and"),
         (lambda document: document.update(format="other"), "not the state of a thrifty learner"),
         (
             lambda document: document.update(policy="linucp"),

@@ -130,11 +130,10 @@ def test_an_ensemble_is_another_instance_in_each_replication_and_the_same_for_al
     assert first != ensemble.instance(4, 0)
     assert th.instance(first.name) == first  # the name it was drawn by gives it again
     study = th.run(ensemble, "lints", horizon=200, replications=3, seed=3)
-    for replicate in range(3):
-        alone = simulate(
-            ensemble.instance(3, replicate), th.LinTS(), horizon=200, seed=3, replicate=replicate
-        )
-        assert np.array_equal(study.results[0].regret[replicate], alone.regret)
+    for i in range(3):
+        own = ensemble.instance(3, i)
+        alone = simulate(own, th.LinTS(), horizon=200, seed=3, replication=i)
+        assert np.array_equal(study.results[0].regret[i], alone.regret)
     assert study.results[0].constant is None
 
 

@@ -1,4 +1,4 @@
-"""The replicate: luck, scores, rewards, plain policies, and known values."""
+"""One replication: random streams, scores, rewards, plain policies, and known values."""
 
 import math
 
@@ -6,17 +6,10 @@ import numpy as np
 import pytest
 
 import thrifty as th
+from thrifty.numerics.streams import streams
 from thrifty.policies import POLICIES
-from thrifty.simulation.replication import (
-    checkpoints,
-    draw_context,
-    play,
-    set_up,
-    simulate,
-    start_score,
-    streams,
-    truth_of,
-)
+from thrifty.simulation.loop import Game, draw_context, play_blocks, start_score, truth_of
+from thrifty.simulation.replication import checkpoints, simulate
 
 FIXED = th.instance("fixed-u0.1")
 
@@ -91,7 +84,7 @@ def test_bernoulli_rewards_need_means_between_zero_and_one():
         truth_of(FIXED, "poisson")
 
 
-def test_luck_depends_on_seed_and_replicate_alone():
+def test_contexts_and_noise_depend_on_seed_and_replication_only():
     """Whatever is played, contexts and noise are the same."""
     instance = th.instance("scenario-one")
     one, two = diary(instance, 500, seed=1), Diary()
@@ -103,7 +96,7 @@ def test_luck_depends_on_seed_and_replicate_alone():
         np.array(player.rewards) - instance.means[offsets + player.arms] for player in (one, two)
     ]
     assert noise[0] == pytest.approx(noise[1], abs=1e-12)
-    assert diary(instance, 500, seed=1, replicate=1).contexts != one.contexts
+    assert diary(instance, 500, seed=1, replication=1).contexts != one.contexts
     assert diary(instance, 500, seed=2).contexts != one.contexts
 
 
@@ -148,12 +141,9 @@ def test_labels_add_up_and_pulls_pool_to_rounds(name):
 def test_pulls_pooled_by_vector_equal_rounds():
     instance = th.instance("scenario-two")
     state = th.OAM().start(instance.sets, noise=1.0, horizon=5000)
-    play.of(state)(
-        set_up.of(state)(
-            state, truth_of(instance), start_score(checkpoints(5000), 5), *streams(0, 0)
-        ),
-        5000,
-    )
+    score = start_score(checkpoints(5000), 5)
+    game = Game(state, truth_of(instance), score, streams(0, 0))
+    assert list(play_blocks(game, 5000, block=3000)) == [3000, 2000]
     ledger = state.ledger
     assert ledger.played.sum() == ledger.chosen.sum() == ledger.visits.sum() == 5000
     assert (np.bincount(instance.sets.vector_ids, weights=ledger.chosen) == ledger.played).all()

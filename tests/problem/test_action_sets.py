@@ -1,6 +1,4 @@
-"""What a learner knows: ragged sets, names, pooled vectors, and errors that name the context and
-the arm.
-"""
+"""Action sets: ragged sets, names, pooled vectors, errors that name context and arm."""
 
 import numpy as np
 import pytest

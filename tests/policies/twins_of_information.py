@@ -150,7 +150,7 @@ class ThriftyTwin(Twin):
         self.visits[self.context] += 1
         row = self.buy(means, greedy)
         self.left[row] = max(0.0, self.left[row] - (row != greedy))
-        return row, "exploit" if row == greedy else "bought"
+        return row, "exploit" if row == greedy else "explore"
 
     def buy(self, means, greedy):
         """The arm of the least information ratio, with its chance; otherwise what is owed, once in
