@@ -54,8 +54,7 @@ class Regression(NamedTuple):
     totals: Records  # (1,) of Totals
     step: Floats  # (d,) work space
     along: Floats  # (k,) work space
-    definite: bool  # whether base is positive definite
-    invert: Any  # the function below, behind a pointer
+    invert: Any  # `invert`, or without a ridge `pseudo_invert`, behind a pointer
     tracked: bool  # whether means and norms of all arms are always current; else see update_arms
 
 
@@ -81,8 +80,7 @@ def start_regression(rows: Floats, *, ridge: float, largest_set: int | None = No
         totals=Totals.new(),
         step=np.zeros(d),
         along=np.zeros(k),
-        definite=ridge > 0,
-        invert=_inversion(),
+        invert=_inversion(definite=ridge > 0),
         tracked=largest_set is None or k <= largest_set * d,
     )
     rebuild(regression)
@@ -184,7 +182,6 @@ def refresh(regression: Regression) -> None:
         regression.columns,
         regression.pulls,
         regression.base,
-        regression.definite,
         inverse,
         regression.outside,
         regression.totals,
@@ -211,52 +208,30 @@ def rebuild(regression: Regression) -> None:
 
 @compiled
 def invert(
-    columns: Floats,
-    pulls: Ints,
-    base: Floats,
-    definite: bool,
-    inverse: Floats,
-    outside: Bools,
-    totals: Records,
+    columns: Floats, pulls: Ints, base: Floats, inverse: Floats, outside: Bools, totals: Records
 ) -> None:
-    """Write V^-1 into inverse (d, d), log det V into totals, and outside (k,).
-
-    In coordinates of its span, V = Q^T (R^T R) Q and V^-1 = W^T W with W = R^-T Q.
-    """
-    d = columns.shape[0]
-    basis = np.zeros((d, d))  # Q, orthonormal rows
-    rank = _find_span(columns, pulls, base, definite, basis, outside, totals)
-    information, whitening = np.zeros((rank, rank)), np.empty((rank, d))
-    _project_information(columns, pulls, base, basis, information)
-    factor(information, TINY)
-    whiten(information, basis[:rank], whitening)
-    totals[0].logdet = 0.0
-    for q in range(rank):
-        totals[0].logdet += 2.0 * np.log(information[q, q])
+    """V^-1 into inverse (d, d) and log det V into totals, for columns (d, k); base is definite."""
+    d, k = columns.shape
+    information, identity, weights = np.zeros((d, d)), np.zeros((d, d)), np.empty(k)
+    for j in range(k):
+        weights[j] = pulls[j]
+    add_gram(columns, weights, information)
     for i in range(d):
+        identity[i, i] = 1.0
         for j in range(d):
-            inverse[i, j] = 0.0
-            for q in range(rank):
-                inverse[i, j] += whitening[q, i] * whitening[q, j]
-
-
-@cache
-def _inversion() -> Pointer:
-    """`invert` behind a pointer: otherwise every policy would compile it again."""
-    matrix, flags = types.float64[:, ::1], types.boolean[::1]
-    totals = numba.typeof(Totals.new())
-    arguments = (matrix, types.int64[::1], matrix, types.boolean, matrix, flags, totals)
-    return Pointer(invert, arguments)
+            information[i, j] += base[i, j]
+    _invert_within(information, identity, inverse, totals)
 
 
 @compiled
-def _project_information(
-    columns: Floats, pulls: Ints, base: Floats, basis: Floats, information: Floats
+def pseudo_invert(
+    columns: Floats, pulls: Ints, base: Floats, inverse: Floats, outside: Bools, totals: Records
 ) -> None:
-    """information (r, r) += Q V Q^T for the first r rows Q of basis (d, d)."""
+    """The same where V may be singular: within its span; marks the arms outside it."""
     d, k = columns.shape
-    rank = information.shape[0]
-    vectors, weights = np.zeros((rank, k)), np.empty(k)
+    basis = np.zeros((d, d))  # Q, orthonormal rows
+    rank = _find_span(columns, pulls, base, basis, outside, totals)
+    information, vectors, weights = np.zeros((rank, rank)), np.zeros((rank, k)), np.empty(k)
     for j in range(k):
         weights[j] = pulls[j]
         for q in range(rank):
@@ -268,24 +243,43 @@ def _project_information(
             for i in range(d):
                 for j in range(d):
                     information[p, q] += basis[p, i] * base[i, j] * basis[q, j]
+    _invert_within(information, basis[:rank], inverse, totals)
+
+
+@compiled
+def _invert_within(information: Floats, basis: Floats, inverse: Floats, totals: Records) -> None:
+    """Inverse of V = Q^T information Q for orthonormal rows Q = basis (r, d).
+
+    With information = R^T R it is W^T W, W = R^-T Q.
+    """
+    rank, d = basis.shape
+    whitening = np.empty((rank, d))
+    factor(information, TINY)
+    whiten(information, basis, whitening)
+    totals[0].logdet = 0.0
+    for q in range(rank):
+        totals[0].logdet += 2.0 * np.log(information[q, q])
+    for i in range(d):
+        for j in range(d):
+            inverse[i, j] = 0.0
+            for q in range(rank):
+                inverse[i, j] += whitening[q, i] * whitening[q, j]
+
+
+@cache
+def _inversion(*, definite: bool) -> Pointer:
+    """`invert` or `pseudo_invert` behind a pointer: otherwise every policy would compile it."""
+    matrix, counts, flags = types.float64[:, ::1], types.int64[::1], types.boolean[::1]
+    arguments = (matrix, counts, matrix, matrix, flags, numba.typeof(Totals.new()))
+    return Pointer(invert if definite else pseudo_invert, arguments)
 
 
 @compiled
 def _find_span(
-    columns: Floats,
-    pulls: Ints,
-    base: Floats,
-    definite: bool,
-    basis: Floats,
-    outside: Bools,
-    totals: Records,
+    columns: Floats, pulls: Ints, base: Floats, basis: Floats, outside: Bools, totals: Records
 ) -> int:
     """Orthonormal basis (d, d) of the span of V; marks the arms outside, returns the rank."""
     d, k = columns.shape
-    if definite:
-        for i in range(d):
-            basis[i, i] = 1.0
-        return d
     picked, even = np.empty(d, np.int64), np.ones(max(d, k))
     known = _span_base(base, even[:d], basis, picked)
     rest, seen, sizes, lengths = np.empty((d, k)), np.empty((d, k)), np.empty(k), np.empty(k)
