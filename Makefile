@@ -1,37 +1,53 @@
-# Every target sets itself up in .venv; a fresh machine needs only python3 and make.
+# Every target sets itself up in .venv; a fresh machine needs only python3 (3.11 or later) and make.
 PYTHON ?= python3
 BIN := .venv/bin
-READY := .venv/.ready
+PIP := $(BIN)/python -m pip install --disable-pip-version-check
 
-.PHONY: arena reproduce demo test lint bench clean
+.DEFAULT_GOAL := help
+.PHONY: help reproduce test arena demo lint bench warm-up clean
 
-reproduce: $(READY)  ## the paper's experiments and claims, in minutes: reproduction/index.html
+help:  ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+reproduce: .venv/.ready  ## the paper's experiments and claims, quick: reproduction/index.html
 	$(BIN)/thrifty reproduce
 
-arena: $(READY)  ## every policy on a wide suite, ranked: arena/index.html
-	$(BIN)/thrifty arena
-
-demo: $(READY)  ## the lower bound of every instance in the catalog
-	$(BIN)/thrifty bound --all
-
-test: lint  ## linters, types, layers, then every test
+test: lint  ## everything that has to pass: linters, types, layers, all tests
 	$(BIN)/pytest -n auto --dist worksteal
 
-lint: $(READY)
+arena: .venv/.ready  ## every policy on a wide suite of instances, ranked: arena/index.html
+	$(BIN)/thrifty arena
+
+demo: .venv/.ready  ## the lower bound of every instance in the catalog
+	$(BIN)/thrifty bound --all
+
+warm-up: .venv/.ready  ## compile everything for this machine, once
+	$(BIN)/thrifty warm-up
+
+lint: .venv/.ready-dev  ## ruff, mypy (strict) and import-linter
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(READY)  ## measures and rewrites benchmarks/RESULTS.md
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,bench]'
+bench: .venv/.ready-dev  ## measure again: benchmarks/RESULTS.md and the tables in the README
+	$(PIP) --quiet --editable '.[dev,bench]'
 	$(BIN)/python -m benchmarks
 
-clean:
+clean:  ## remove .venv and all caches of tools
 	rm -rf .venv build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 
-$(READY): pyproject.toml
+# Installed without --quiet: pip shows what it downloads and installs.
+.venv/.ready: pyproject.toml | .venv/bin/python
+	$(PIP) --editable '.[study]'
+	touch $@
+
+.venv/.ready-dev: pyproject.toml | .venv/bin/python
+	$(PIP) --editable '.[dev]'
+	touch .venv/.ready $@
+
+# A recent pip has a bar for installing, too.
+.venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit("thrifty needs Python 3.11 or later: try make PYTHON=python3.11" if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
-	touch $(READY)
+	$(PIP) --quiet --upgrade 'pip>=25.1'
