@@ -18,6 +18,7 @@ NAMES = [
     "warm_start",
     "growth",
     "startup",
+    "cold_start",
     "studies",
     "thrifty_parts",
     "stuck",
