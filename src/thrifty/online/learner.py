@@ -36,7 +36,7 @@ class _Pending:
     """A decision whose reward has not arrived."""
 
     decision: Decision
-    row: int  # -1 if the arm was removed
+    row: int  # of the regression, unless the arm was removed
     label: int
     features: Floats | None = None  # (d,) of an arm that was removed
 
@@ -109,7 +109,7 @@ class Learner:
     def cancel(self, decision: Decision) -> None:
         """Withdraw a decision that will get no reward: it no longer counts as a pull."""
         pending = self._settle(decision)
-        if pending.row >= 0:
+        if pending.features is None:
             ledger = self.state.ledger
             ledger.played[ledger.vector_ids[pending.row]] -= 1
             ledger.chosen[pending.row] -= 1
@@ -195,10 +195,12 @@ class Learner:
         renumbering = _renumber(self.sets, sets)
         self.policy.carry(self.state, state, renumbering)
         for pending in self.pending.values():
-            if pending.row >= 0:
-                features = self.sets.rows[pending.row]
-                pending.row = int(renumbering.regression_rows[pending.row])
-                pending.features = features if pending.row < 0 else None
+            if pending.features is None:
+                row = int(renumbering.regression_rows[pending.row])
+                if row < 0:
+                    pending.features = self.sets.rows[pending.row]
+                else:
+                    pending.row = row
         self._adopt(sets, state)
 
     def save(self, path: str | os.PathLike[str]) -> None:

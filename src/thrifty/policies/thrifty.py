@@ -172,7 +172,7 @@ class Plan(NamedTuple):
     costs: Floats  # (k,) of a pull: the gap, or a share of its standard error, and waiting
     rivals: Ints  # (k,) the best row of a row's context
     scales: Floats  # (k,) 1 over the standard error to which the gap must be known
-    best: Ints  # (M,) the best row of each context, -1 before the first solve
+    best: Ints  # (M,) the best row of each context at the last solve
     losses: Floats  # (k,) expected loss per visit of not playing a row
     base: Floats  # (d, d) V
     directions: Floats  # (d, d) T: expected squared shift of theta_hat if arms turn out better
@@ -488,7 +488,7 @@ def start_thrifty_plan(sets: ActionSets) -> Plan:
         costs=np.zeros(k),
         rivals=np.zeros(k, dtype=np.int64),
         scales=np.zeros(k),
-        best=np.full(sets.contexts, -1),
+        best=np.zeros(sets.contexts, dtype=np.int64),
         losses=np.zeros(k),
         base=np.zeros((d, d)),
         directions=np.zeros((d, d)),
