@@ -1,5 +1,6 @@
-"""What each part of the policy thrifty is worth: the arena's tuning instances, played with one part
-changed at a time.
+"""The effect of each part of the policy thrifty: one part is changed at a time.
+
+All variants play the instances of the arena that were used for tuning.
 """
 
 import thrifty as th
@@ -9,20 +10,20 @@ from thrifty.report.wording import power, with_error
 
 TITLE = "The parts of thrifty"
 VARIANTS = {
-    "thrifty": "as it is",
+    "thrifty": "the default",
     "thrifty:level=log": "level 2 log t instead of the shrinking one",
-    "thrifty:evidence=1": "all visits in the level, not a tenth",
-    "thrifty:wait=0": "greedy pulls are free, however long they take",
-    "thrifty:wait=3": "waiting costs ten times as much",
-    "thrifty:urgency=0": "the plan alone, without information-directed sampling",
-    "thrifty:urgency=0.5": "a third as much spent at once",
-    "thrifty:urgency=5": "three times as much spent at once",
-    "thrifty:pace=0.01": "what is owed is bought in one go",
-    "thrifty:pace=1e9": "information-directed sampling alone, without the plan",
-    "thrifty:prior=1000": "the prior N(0, I), whatever the data say",
-    "thrifty:floor=0.1": "gaps taken for a tenth of their standard error, at least",
-    "thrifty:floor=1": "gaps taken for their standard error, at least",
-    "thrifty:noise=estimate": "noise unknown",
+    "thrifty:shrinkage=1": "N(m) in the level has the factor 1 instead of 0.1",
+    "thrifty:wait=0": "no waiting costs",
+    "thrifty:wait=3": "waiting costs ten times as high",
+    "thrifty:urgency=0": "planned pulls only, no information-directed sampling",
+    "thrifty:urgency=0.5": "a third of the expected loss in the information ratio",
+    "thrifty:urgency=5": "three times the expected loss in the information ratio",
+    "thrifty:pace=0.01": "planned pulls are played at once, not spread",
+    "thrifty:pace=1e9": "information-directed sampling only, no planned pulls",
+    "thrifty:prior=1000": "the prior stays N(0, I)",
+    "thrifty:floor=0.1": "gaps are at least a tenth of their standard error",
+    "thrifty:floor=1": "gaps are at least their standard error",
+    "thrifty:noise=estimate": "the noise is estimated",
 }
 SIZES = ((10**4, 10),)
 

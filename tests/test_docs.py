@@ -3,6 +3,7 @@ mentioned.
 """
 
 import doctest
+import importlib
 import inspect
 import re
 import subprocess
@@ -14,7 +15,7 @@ import pytest
 
 import thrifty as th
 from thrifty.cli import app as cli
-from thrifty.policies import POLICIES
+from thrifty.policies import POLICIES, describe
 from thrifty.problem import catalog
 from thrifty.studies.study_files import StudyFile, read_study
 
@@ -104,12 +105,6 @@ def test_every_command_is_in_the_readme():
         assert f"`thrifty {command.callback.__name__}" in readme
 
 
-def test_every_policy_and_parameter_is_documented():
-    page = (ROOT / "docs" / "policies.md").read_text()
-    for name, kind in POLICIES.items():
-        assert f"| `{name}` | `th.{kind.__name__}` |" in page
-
-
 def test_every_public_name_exists_and_can_be_listed():
     assert all(hasattr(th, name) for name in th.__all__)
     assert set(th.__all__) <= set(dir(th))
@@ -133,3 +128,49 @@ def test_benchmark_tables_in_the_readme_are_those_of_the_results():
         assert line in results, (
             "README.md quotes other numbers than benchmarks/RESULTS.md: copy the table again"
         )
+
+
+def test_every_policy_and_parameter_is_documented():
+    page = (ROOT / "docs" / "policies.md").read_text()
+    for entry in describe():
+        name = entry["name"]
+        assert f"| `{name}` | `th.{POLICIES[name].__name__}` |" in page
+        section = page.partition(f"\n### `{name}`\n")[2].partition("\n#")[0]
+        for label in entry["labels"]:
+            assert f"`{label}`" in section, f"{name}: label {label}"
+        documented = re.findall(r"^\| `(\w+)` \| `(\S+)` \| (.+) \|$", section, flags=re.MULTILINE)
+        expected = [
+            (
+                key,
+                "none" if default is None else str(default).removesuffix(".0"),
+                entry["meanings"][key].replace("|", "\\|"),
+            )
+            for key, default in entry["parameters"].items()
+        ]
+        assert documented == expected, f"{name}: copy the docstring to docs/policies.md"
+
+
+def _has_name(owner, name):
+    """Whether a module or class has a name; of a class also as a field or attribute of objects."""
+    if hasattr(owner, name) or not inspect.isclass(owner):
+        return hasattr(owner, name)
+    if any(name in inspect.get_annotations(kind) for kind in owner.__mro__):
+        return True
+    return re.search(rf"\bself\.{name}\b", inspect.getsource(owner)) is not None
+
+
+def test_every_name_in_the_glossary_exists():
+    rows = re.findall(
+        r"^\| (.+) \| .+ \| (.+) \| `(thrifty[\w.]*)` \|$",
+        (ROOT / "docs" / "glossary.md").read_text(),
+        flags=re.MULTILINE,
+    )
+    assert len(rows) > 100
+    for term, names, module in rows:
+        for name in re.findall(r"`([\w.]+)`", names):
+            *path, last = name.split(".")
+            owner = importlib.import_module(module)
+            for part in path:
+                owner = getattr(owner, part)
+            assert _has_name(owner, last), f"{term}: {module} has no {name}"
+        importlib.import_module(module)
