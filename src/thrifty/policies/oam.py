@@ -33,10 +33,9 @@ class OAM(Policy):
     """Explore as often as the optimal allocation at the estimated gaps asks for, then exploit.
 
     The defaults have the least regret among epsilon in {0, .001, .01, .05} x c in {0, .3, 1} on
-    thirteen instances (benchmarks/oam_knobs.py): 2.2 times that of heuristic LinTS in the geometric
-    mean, at n = 1e4 and at 1e5; c = 1, closer to the theory, has 2.8 and 2.9; epsilon = .01 has 5.4
-    and 6.6, far more with 100 arms, and 3.8 and 4.7 if forced on a spanner. zeta hardly matters
-    between .02 and .5.
+    thirteen instances (benchmarks/RESULTS.md, "OAM's knobs"): 2.2 times that of heuristic LinTS in
+    the geometric mean, at n = 1e4 and at 1e5; c = 1, closer to the theory, has 2.5 and 2.7. zeta
+    hardly matters between .02 and .5.
 
     Parameters
     ----------
