@@ -1,0 +1,72 @@
+"""Operations on vectors as plain loops, which compile faster than NumPy expressions."""
+
+import numpy as np
+
+from thrifty.numerics.arrays import Bools, Floats, Ints
+from thrifty.numerics.compilation import compiled
+
+
+@compiled
+def indices_where(flags: Bools) -> Ints:
+    """The indices of the flags (n,) that are set, ascending."""
+    count = 0
+    for j in range(flags.size):
+        count += flags[j]
+    out = np.empty(count, np.int64)
+    count = 0
+    for j in range(flags.size):
+        if flags[j]:
+            out[count] = j
+            count += 1
+    return out
+
+
+@compiled
+def gather(values: Floats, indices: Ints) -> Floats:
+    """values (n,) at the indices."""
+    out = np.empty(indices.size)
+    for j in range(indices.size):
+        out[j] = values[indices[j]]
+    return out
+
+
+@compiled
+def scatter(few: Floats, indices: Ints, values: Floats) -> None:
+    """Write few to values (n,) at the indices, and 0 elsewhere."""
+    fill(values, 0.0)
+    for j in range(indices.size):
+        values[indices[j]] = few[j]
+
+
+@compiled
+def fill(values: Floats, value: float) -> None:
+    """Set all of values (n,) to value."""
+    for j in range(values.size):
+        values[j] = value
+
+
+@compiled
+def largest(values: Floats) -> float:
+    """The largest of values (n,), or 0 if that is larger."""
+    found = 0.0
+    for j in range(values.size):
+        found = max(found, values[j])
+    return found
+
+
+@compiled
+def total(values: Floats) -> float:
+    """The sum of values (n,), added from the first to the last."""
+    found = 0.0
+    for j in range(values.size):
+        found += values[j]
+    return found
+
+
+@compiled
+def copy_range(indices: Ints, start: int, stop: int) -> Ints:
+    """A copy of indices[start:stop]."""
+    out = np.empty(stop - start, np.int64)
+    for j in range(out.size):
+        out[j] = indices[start + j]
+    return out
