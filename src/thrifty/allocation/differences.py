@@ -10,7 +10,15 @@ import numpy as np
 
 from thrifty.allocation.arms import Outcome
 from thrifty.allocation.interior_point import Program
-from thrifty.allocation.vectors import copy_range, fill, indices_where, largest
+from thrifty.allocation.vectors import (
+    copy_range,
+    fill,
+    flags_above,
+    indices_where,
+    largest,
+    zero_matrix,
+    zeros,
+)
 from thrifty.allocation.working_sets import solve_program
 from thrifty.numerics.arrays import Floats, Ints
 from thrifty.numerics.bases import grow_basis
@@ -45,7 +53,7 @@ def allocate_differences(
     """
     k, d = features.shape
     sizes = _difference_sizes(features, rivals, scales)
-    compared = _positive(sizes)
+    compared = indices_where(flags_above(sizes, 0.0))
     if compared.size == 0:
         fill(pulls, 0.0)
         fill(prices, 0.0)
@@ -58,7 +66,7 @@ def allocate_differences(
         False,
     )
     value_unit = unit * largest_cost
-    spend, duals = np.zeros(k), np.zeros(compared.size)
+    spend, duals = zeros(k), zeros(compared.size)
     if warm:
         for j in range(k):
             spend[j] = pulls[j] * costs[j] / value_unit
@@ -78,20 +86,11 @@ def allocate_differences(
 def _difference_sizes(features: Floats, rivals: Ints, scales: Floats) -> Floats:
     """(k,) squared lengths of the scaled differences."""
     k, d = features.shape
-    sizes = np.zeros(k)
+    sizes = zeros(k)
     for j in range(k):
         for i in range(d):
             sizes[j] += (scales[j] * (features[j, i] - features[rivals[j], i])) ** 2
     return sizes
-
-
-@compiled
-def _positive(values: Floats) -> Ints:
-    """The indices of positive values (k,)."""
-    flags = np.empty(values.size, np.bool_)
-    for j in range(values.size):
-        flags[j] = values[j] > 0.0
-    return indices_where(flags)
 
 
 @compiled
@@ -129,7 +128,7 @@ def _spanning_arms(features: Floats, costs: Floats) -> Ints:
         for i in range(d):
             arms[i, j] = features[j, i]
     squared_norms(arms, sizes)
-    basis, pivots = np.zeros((d, d)), np.empty(d, np.int64)
+    basis, pivots = zero_matrix(d, d), np.empty(d, np.int64)
     rank = grow_basis(arms, costs, sizes, basis, 0, pivots)
     return copy_range(pivots, 0, rank)
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from thrifty.allocation.certificate import Bounds, dual_bound, primal_bound
-from thrifty.allocation.vectors import fill, largest, total
+from thrifty.allocation.vectors import fill, largest, total, zero_matrix
 from thrifty.numerics.arrays import Floats
 from thrifty.numerics.compilation import compiled
 from thrifty.numerics.dense import (
@@ -258,7 +258,7 @@ def _fill_newton_matrix(iterate: Iterate, at: Evaluation, newton: Floats) -> Non
     for i in range(g.size):
         duals[i] = lam[i] / (g[i] * g[i])
         weights[i] = duals[i] / g[i] * (1.0 / (s[i] * g[i]) - 2.0)
-    spread = np.zeros((d, d))  # S = sum_i w_i z_i z_i^T, whitened
+    spread = zero_matrix(d, d)  # S = sum_i w_i z_i z_i^T, whitened
     add_gram(at.constraints, duals, spread)
     products = np.empty((d, n))  # S u
     multiply_transposed(spread, at.columns, products)

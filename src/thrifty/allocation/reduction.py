@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from thrifty.allocation.interior_point import Program
-from thrifty.allocation.vectors import copy_range, fill, gather, indices_where, largest
+from thrifty.allocation.vectors import copy_range, fill, gather, indices_where, largest, zero_matrix
 from thrifty.numerics.arrays import Bools, Floats, Ints
 from thrifty.numerics.bases import VANISHING, grow_basis, project_off
 from thrifty.numerics.compilation import compiled
@@ -49,13 +49,6 @@ class Arms(NamedTuple):
     costs: Floats  # (n,) gaps
 
 
-class Basis(NamedTuple):
-    """An orthonormal basis under construction."""
-
-    vectors: Floats  # (d, d) orthonormal rows, as many as the rank
-    pivots: Ints  # (d,) the column that each row was made from
-
-
 @compiled
 def reduce_arms(features: Floats, gaps: Floats, best: Bools, noise: float) -> Reduction:
     """Reduce features (k, d), gaps (k,) and best (k,) to the normal form, without base information.
@@ -65,16 +58,17 @@ def reduce_arms(features: Floats, gaps: Floats, best: Bools, noise: float) -> Re
     units = _units(features, gaps, best, noise)
     arms = _suboptimal_arms(features, gaps, best, units)
     optimal = _scaled_columns(features, indices_where(best), units.feature_scale)
-    basis = _empty_basis(features.shape[1])
-    first = _span(optimal, _squared_lengths(optimal), basis)
-    remainders = _remainders(arms.vectors, basis.vectors, first)
+    d = features.shape[1]
+    basis, pivots = zero_matrix(d, d), np.empty(d, np.int64)
+    first = _span(optimal, _squared_lengths(optimal), basis, pivots)
+    remainders = _remainders(arms.vectors, basis, first)
     informative = _informative(remainders, arms.sizes)
     arms, remainders = _select(arms, informative), take_columns(remainders, informative)
-    rank = grow_basis(remainders, arms.costs, arms.sizes, basis.vectors, first, basis.pivots)
-    directions = _directions(basis.vectors, first, rank)
-    no_base = np.zeros((rank - first, rank - first))
+    rank = grow_basis(remainders, arms.costs, arms.sizes, basis, first, pivots)
+    directions = _directions(basis, first, rank)
+    no_base = zero_matrix(rank - first, rank - first)
     program = _normal_form(arms, directions, no_base, True)
-    return _reduction(program, copy_range(basis.pivots, first, rank), arms, units)
+    return _reduction(program, copy_range(pivots, first, rank), arms, units)
 
 
 @compiled
@@ -92,16 +86,17 @@ def reduce_arms_with_base(
     range_of_base = _copied(base)
     sizes = _squared_lengths(range_of_base)
     fill(sizes, largest(sizes))  # columns of one matrix: rounding is relative to the largest
-    basis = _empty_basis(base.shape[0])
-    base_rank = _span(range_of_base, sizes, basis)
-    remainders = _remainders(arms.vectors, basis.vectors, base_rank)
-    rank = grow_basis(remainders, arms.costs, arms.sizes, basis.vectors, base_rank, basis.pivots)
-    directions = _directions(basis.vectors, 0, rank)
+    d = features.shape[1]
+    basis, pivots = zero_matrix(d, d), np.empty(d, np.int64)
+    base_rank = _span(range_of_base, sizes, basis, pivots)
+    remainders = _remainders(arms.vectors, basis, base_rank)
+    rank = grow_basis(remainders, arms.costs, arms.sizes, basis, base_rank, pivots)
+    directions = _directions(basis, 0, rank)
     scale = units.feature_scale * units.feature_scale / units.information
     known = _reduced_base(base, directions, base_rank, scale)
     program = _normal_form(arms, directions, known, False)
-    spanning = grow_basis(arms.vectors, arms.costs, arms.sizes, basis.vectors, 0, basis.pivots)
-    return _reduction(program, copy_range(basis.pivots, 0, spanning), arms, units)
+    spanning = grow_basis(arms.vectors, arms.costs, arms.sizes, basis, 0, pivots)
+    return _reduction(program, copy_range(pivots, 0, spanning), arms, units)
 
 
 @compiled
@@ -162,19 +157,14 @@ def _select(arms: Arms, kept: Ints) -> Arms:
 
 
 @compiled
-def _empty_basis(d: int) -> Basis:
-    return Basis(np.zeros((d, d)), np.empty(d, np.int64))
-
-
-@compiled
-def _span(vectors: Floats, sizes: Floats, basis: Basis) -> int:
-    """Write an orthonormal basis of the span of vectors (d, n), which are overwritten.
+def _span(vectors: Floats, sizes: Floats, basis: Floats, pivots: Ints) -> int:
+    """Write an orthonormal basis (d, d) of the span of vectors (d, n), which are overwritten.
 
     sizes (n,) are the squared lengths that rounding is relative to. Returns the rank.
     """
     costs = np.empty(sizes.size)
     fill(costs, 1.0)
-    return grow_basis(vectors, costs, sizes, basis.vectors, 0, basis.pivots)
+    return grow_basis(vectors, costs, sizes, basis, 0, pivots)
 
 
 @compiled
@@ -208,7 +198,7 @@ def _reduced_base(base: Floats, directions: Floats, base_rank: int, scale: float
     Base vanishes outside the first base_rank directions: other entries are rounding, and stay 0.
     """
     d, r = directions.shape
-    half, product, known = np.empty((d, r)), np.empty((r, r)), np.zeros((r, r))
+    half, product, known = np.empty((d, r)), np.empty((r, r)), zero_matrix(r, r)
     np.dot(base, directions, half)
     np.dot(directions.T, half, product)
     for i in range(base_rank):

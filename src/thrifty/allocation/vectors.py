@@ -7,6 +7,33 @@ from thrifty.numerics.compilation import compiled
 
 
 @compiled
+def zeros(n: int) -> Floats:
+    """A new vector (n,) of zeros."""
+    out = np.empty(n)
+    fill(out, 0.0)
+    return out
+
+
+@compiled
+def zero_matrix(n: int, m: int) -> Floats:
+    """A new matrix (n, m) of zeros."""
+    out = np.empty((n, m))
+    for i in range(n):
+        for j in range(m):
+            out[i, j] = 0.0
+    return out
+
+
+@compiled
+def flags_above(values: Floats, threshold: float) -> Bools:
+    """Whether each of values (n,) is above threshold."""
+    out = np.empty(values.size, np.bool_)
+    for j in range(values.size):
+        out[j] = values[j] > threshold
+    return out
+
+
+@compiled
 def indices_where(flags: Bools) -> Ints:
     """The indices of the flags (n,) that are set, ascending."""
     count = 0

@@ -18,7 +18,16 @@ from thrifty.allocation.certificate import (
     relative_gap,
 )
 from thrifty.allocation.interior_point import Program, interior_point
-from thrifty.allocation.vectors import fill, gather, indices_where, largest, scatter, total
+from thrifty.allocation.vectors import (
+    fill,
+    gather,
+    indices_where,
+    largest,
+    scatter,
+    total,
+    zero_matrix,
+    zeros,
+)
 from thrifty.numerics.arrays import Bools, Floats, Ints
 from thrifty.numerics.compilation import compiled
 from thrifty.numerics.dense import (
@@ -99,10 +108,10 @@ def solve_program(
         spanning_columns,
         spend,
         prices,
-        np.zeros(k),
-        np.zeros(l),
-        np.zeros(k, np.bool_),
-        np.zeros(l, np.bool_),
+        zeros(k),
+        zeros(l),
+        np.empty(k, np.bool_),
+        np.empty(l, np.bool_),
     )
     if _base_suffices(program, search.g):
         fill(spend, 0.0)
@@ -135,7 +144,8 @@ def _run_rounds(search: Search, resumed: bool, tol: float) -> Solution:
             stalls += 1
             if stalls > MAX_STALLS:
                 break
-            _restart(search)
+            _include_spanning(search)
+            _spend_equally(search.spend, search.chosen)
             start_error = 0.0
             continue
         iterations += result.steps
@@ -272,16 +282,14 @@ def _start_cold(search: Search) -> None:
         _evaluate(search, program, spend, prices)
         _add_highest(search.g, search.binding, most, 0.0)
         _add_highest(search.der, search.chosen, most, 0.0)
-    for j in range(spend.size):
-        spend[j] = search.chosen[j]
+    _spend_equally(spend, search.chosen)
 
 
 @compiled
-def _restart(search: Search) -> None:
-    """Add the spanning columns to the working set, and give all its columns the same spend."""
-    _include_spanning(search)
-    for j in range(search.spend.size):
-        search.spend[j] = search.chosen[j]
+def _spend_equally(spend: Floats, chosen: Bools) -> None:
+    """Set spend (k,) to 1 on the chosen columns, and to 0 elsewhere."""
+    for j in range(spend.size):
+        spend[j] = 1.0 if chosen[j] else 0.0
 
 
 @compiled
@@ -391,7 +399,7 @@ def _evaluate(search: Search, few: Program, a: Floats, w: Floats) -> Bounds:
         return Bounds(0.0, np.inf)
     whitened = np.empty((d, w.size))
     whiten(root, few.constraints, whitened)
-    spread = np.zeros((d, d))
+    spread = zero_matrix(d, d)
     add_gram(whitened, w, spread)
     largest_value = _quadratic_forms(root, spread, False, program.constraints, search.g)
     largest_slope = _quadratic_forms(root, spread, True, program.columns, search.der)
@@ -419,7 +427,7 @@ def _quadratic_forms(
     """
     d, n = vectors.shape
     width = min(CHUNK, n)
-    chunk, whitened, product = np.zeros((d, width)), np.empty((d, width)), np.empty((d, width))
+    chunk, whitened, product = zero_matrix(d, width), np.empty((d, width)), np.empty((d, width))
     for start in range(0, n, CHUNK):
         size = min(CHUNK, n - start)
         for k in range(d):
