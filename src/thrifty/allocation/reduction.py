@@ -63,7 +63,8 @@ def reduce_arms(features: Floats, gaps: Floats, best: Bools, noise: float) -> Re
     first = _span(optimal, _squared_lengths(optimal), basis, pivots)
     remainders = _remainders(arms.vectors, basis, first)
     informative = _informative(remainders, arms.sizes)
-    arms, remainders = _select(arms, informative), take_columns(remainders, informative)
+    if informative.size < arms.rows.size:
+        arms, remainders = _select(arms, informative), take_columns(remainders, informative)
     rank = grow_basis(remainders, arms.costs, arms.sizes, basis, first, pivots)
     directions = _directions(basis, first, rank)
     no_base = zero_matrix(rank - first, rank - first)
@@ -148,7 +149,9 @@ def _informative(vectors: Floats, sizes: Floats) -> Ints:
 
 @compiled
 def _select(arms: Arms, kept: Ints) -> Arms:
-    """The arms with the given indices among arms."""
+    """The arms with the given indices among arms; arms itself if these are all."""
+    if kept.size == arms.rows.size:
+        return arms
     rows = np.empty(kept.size, np.int64)
     for j in range(kept.size):
         rows[j] = arms.rows[kept[j]]
