@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from thrifty.numerics.compilation import compiled
+from thrifty.numerics.compilation import kernel
 
 # a constraint value up to 1 + ROUNDING counts as feasible where the point cannot be rescaled
 ROUNDING = 1e-13
@@ -22,7 +22,7 @@ class Bounds(NamedTuple):
     upper: float
 
 
-@compiled
+@kernel
 def primal_bound(homogeneous: bool, total_spend: float, largest_value: float) -> float:
     """The cost of a feasible point: an upper bound on the optimal value.
 
@@ -34,7 +34,7 @@ def primal_bound(homogeneous: bool, total_spend: float, largest_value: float) ->
     return total_spend if largest_value <= 1.0 + ROUNDING else np.inf
 
 
-@compiled
+@kernel
 def dual_bound(
     homogeneous: bool,
     weighted_value: float,
@@ -56,7 +56,7 @@ def dual_bound(
     return max(0.0, (weighted_value - total_weight + slope_spend) / largest_slope)
 
 
-@compiled
+@kernel
 def relative_gap(bounds: Bounds) -> float:
     """upper / lower - 1, or 1 where that would be larger or undefined."""
     return min(1.0, bounds.upper / bounds.lower - 1.0) if bounds.lower > 0.0 else 1.0

@@ -21,7 +21,7 @@ import numpy as np
 from thrifty.allocation.certificate import Bounds, dual_bound, primal_bound
 from thrifty.allocation.vectors import fill, largest, total, zero_matrix
 from thrifty.numerics.arrays import Floats
-from thrifty.numerics.compilation import compiled
+from thrifty.numerics.compilation import compiled, kernel
 from thrifty.numerics.dense import (
     MUCH,
     add_gram,
@@ -181,7 +181,7 @@ def make_feasible(program: Program, a: Floats, at: Evaluation, margin: float) ->
     return False
 
 
-@compiled
+@kernel
 def _raise_small(a: Floats, constraints: int, start_error: float) -> None:
     """Raise the zeros of a warm start into the interior, in proportion to its error."""
     cost = total(a)
@@ -211,7 +211,7 @@ def _initialise(columns: Floats, iterate: Iterate, at: Evaluation, start_error: 
         mu[j] = max(1.0 - der[j], level / a[j]) if warm else 1.0 - der[j]
 
 
-@compiled
+@kernel
 def _bounds(homogeneous: bool, iterate: Iterate, at: Evaluation) -> Bounds:
     """The certificate of the program, at the dual variables that _dual_of_g keeps."""
     a, lam = iterate.a, iterate.lam
@@ -235,7 +235,7 @@ def _bounds(homogeneous: bool, iterate: Iterate, at: Evaluation) -> Bounds:
     return Bounds(lower, primal_bound(homogeneous, cost, largest_value if homogeneous else 1.0))
 
 
-@compiled
+@kernel
 def _dual_of_g(lam: float, g: float, largest_value: float) -> float:
     """The dual variable of g <= 1 for the dual variable lam of phi = 1 / g >= 1.
 
@@ -344,7 +344,7 @@ def _find_direction(
     _newton_step(iterate, at, newton, change_a, change_s, direction)
 
 
-@compiled
+@kernel
 def _products_after(iterate: Iterate, direction: Iterate) -> float:
     """mu . a + lam . s after the longest step along the direction."""
     a, mu, lam, s = iterate
@@ -358,7 +358,7 @@ def _products_after(iterate: Iterate, direction: Iterate) -> float:
     return products
 
 
-@compiled
+@kernel
 def _newton_step(
     iterate: Iterate,
     at: Evaluation,
@@ -390,14 +390,14 @@ def _newton_step(
         dmu[j] = (change_a[j] - mu[j] * da[j]) / a[j]
 
 
-@compiled
+@kernel
 def _primal_residual(g: float, s: float) -> float:
     """phi - 1 - s, or 0 where it is rounding: it will be divided by s, which may be as small."""
     residual = 1.0 / g - 1.0 - s
     return residual if abs(residual) > 1e-14 * (1.0 / g + s) else 0.0
 
 
-@compiled
+@kernel
 def _step_to_boundary(x: Floats, y: Floats, dx: Floats, dy: Floats) -> float:
     """The largest step, at most 1, for which x + step dx and y + step dy stay >= 0."""
     step = 1.0
@@ -438,7 +438,7 @@ def _take_step(
     return False
 
 
-@compiled
+@kernel
 def _dual_residual(der: Floats, mu: Floats) -> float:
     """max |1 - der - mu|: the residual of the dual equation, relative to the unit costs."""
     found = 0.0
@@ -447,7 +447,7 @@ def _dual_residual(der: Floats, mu: Floats) -> float:
     return found
 
 
-@compiled
+@kernel
 def _add_multiple(
     start: Iterate, direction: Iterate, primal: float, dual: float, out: Iterate
 ) -> None:
@@ -463,7 +463,7 @@ def _add_multiple(
         out_lam[i] = lam[i] + dual * dlam[i]
 
 
-@compiled
+@kernel
 def _copy(source: Iterate, out: Iterate) -> None:
     """Copy source to out."""
     a, mu, lam, s = source

@@ -149,9 +149,7 @@ def _informative(vectors: Floats, sizes: Floats) -> Ints:
 
 @compiled
 def _select(arms: Arms, kept: Ints) -> Arms:
-    """The arms with the given indices among arms; arms itself if these are all."""
-    if kept.size == arms.rows.size:
-        return arms
+    """The arms with the given indices among arms."""
     rows = np.empty(kept.size, np.int64)
     for j in range(kept.size):
         rows[j] = arms.rows[kept[j]]

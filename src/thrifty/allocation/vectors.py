@@ -3,7 +3,7 @@
 import numpy as np
 
 from thrifty.numerics.arrays import Bools, Floats, Ints
-from thrifty.numerics.compilation import compiled
+from thrifty.numerics.compilation import compiled, kernel
 
 
 @compiled
@@ -65,14 +65,14 @@ def scatter(few: Floats, indices: Ints, values: Floats) -> None:
         values[indices[j]] = few[j]
 
 
-@compiled
+@kernel
 def fill(values: Floats, value: float) -> None:
     """Set all of values (n,) to value."""
     for j in range(values.size):
         values[j] = value
 
 
-@compiled
+@kernel
 def largest(values: Floats) -> float:
     """The largest of values (n,), or 0 if that is larger."""
     found = 0.0
@@ -81,7 +81,7 @@ def largest(values: Floats) -> float:
     return found
 
 
-@compiled
+@kernel
 def total(values: Floats) -> float:
     """The sum of values (n,), added from the first to the last."""
     found = 0.0

@@ -29,7 +29,7 @@ from thrifty.allocation.vectors import (
     zeros,
 )
 from thrifty.numerics.arrays import Bools, Floats, Ints
-from thrifty.numerics.compilation import compiled
+from thrifty.numerics.compilation import compiled, kernel
 from thrifty.numerics.dense import (
     add_gram,
     copy_matrix,
@@ -217,7 +217,7 @@ def _drop_idle_columns(
     return trimmed_bounds, gap
 
 
-@compiled
+@kernel
 def _scale_to_cost(spend: Floats, cost: float) -> None:
     """Scale spend (k,) to the upper bound, sum(spend) max g: every constraint is then satisfied."""
     unscaled = total(spend)
@@ -285,7 +285,7 @@ def _start_cold(search: Search) -> None:
     _spend_equally(spend, search.chosen)
 
 
-@compiled
+@kernel
 def _spend_equally(spend: Floats, chosen: Bools) -> None:
     """Set spend (k,) to 1 on the chosen columns, and to 0 elsewhere."""
     for j in range(spend.size):
@@ -300,7 +300,7 @@ def _is_positive_definite(matrix: Floats) -> bool:
     return factor(root, 0.0)
 
 
-@compiled
+@kernel
 def _all_set(flags: Bools) -> bool:
     for j in range(flags.size):
         if not flags[j]:
@@ -328,7 +328,7 @@ def _change_working_set(search: Search, gap: float) -> int:
     return added
 
 
-@compiled
+@kernel
 def _include_spanning(search: Search) -> None:
     """Add the spanning columns to the working set and, if homogeneous, their constraints.
 
@@ -339,7 +339,7 @@ def _include_spanning(search: Search) -> None:
         _include(search.spanning, search.binding)
 
 
-@compiled
+@kernel
 def _include(indices: Ints, members: Bools) -> None:
     """Set the flags members (n,) at the indices."""
     for j in range(indices.size):
@@ -378,7 +378,7 @@ def _add_highest(scores: Floats, members: Bools, most: int, threshold: float) ->
     return added
 
 
-@compiled
+@kernel
 def _keep_active(scores: Floats, members: Bools, candidates: Ints) -> None:
     """Keep only those candidates in the working set whose scores (n,) are above ACTIVE."""
     for j in candidates:
