@@ -1,6 +1,4 @@
-"""A solve that starts from the solution before a 5 % change of the gaps, against one that starts
-cold; both inside compiled code, as policies call them.
-"""
+"""Warm and cold starts after a 5 % change of the gaps, called from compiled code as in policies."""
 
 import time
 from statistics import median
@@ -19,9 +17,7 @@ CHANGES = 40
 
 @numba.njit(nogil=True)
 def solve_all(features, gaps, best, start_pulls, start_prices, warm):
-    """Solve for every row of gaps (n, k) from the same start; returns Newton iterations and the sum
-    of the values.
-    """
+    """Solve for each row of gaps (n, k) from the same start; returns steps and total value."""
     k, d = features.shape
     pulls, prices, base = np.empty(k), np.empty(k), np.zeros((d, d))
     iterations, total = 0, 0.0

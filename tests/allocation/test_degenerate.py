@@ -112,7 +112,7 @@ def test_orthogonal_arms_with_gaps_of_very_different_sizes():
     assert (found.pulls[1:] >= 2 / gaps[1:] ** 2 * (1 - 1e-9)).all()
 
 
-def test_base_that_suffices_leaves_nothing_to_buy():
+def test_base_that_suffices_needs_no_pulls():
     arms, noise = random_problem(7)
     d = arms.features.shape[1]
     found = th.allocate(*arms, noise=noise, base=1e9 * np.eye(d))
@@ -121,9 +121,7 @@ def test_base_that_suffices_leaves_nothing_to_buy():
 
 
 def test_base_of_optimal_arms_tends_to_the_infinite_program():
-    """What optimal arms bring in n pulls: the value falls with n towards that of the paper's
-    program.
-    """
+    """With n pulls of optimal arms as base, the value falls with n to that without base."""
     arms, noise = random_problem(0)
     limit = th.allocate(*arms, noise=noise, tol=1e-8).value
     optimal = arms.features[arms.best]
@@ -139,10 +137,14 @@ def test_base_of_optimal_arms_tends_to_the_infinite_program():
 def test_base_in_one_dimension():
     found = th.allocate([[2.0], [1.0]], [0.5, 1.0], [False, False], base=[[10.0]])
     assert found.value == pytest.approx((2 * 4 / 0.25 - 10) / 4 * 0.5)
+    bounds = certificate(
+        [[2.0], [1.0]], [0.5, 1.0], [False, False], found.pulls, found.prices, base=[[10.0]]
+    )
+    assert bounds == (pytest.approx(found.value), pytest.approx(found.value))
 
 
 def test_past_failure_divergence_with_base_information():
-    """A start far from the optimum once threw the iterates off; the strain rule keeps them."""
+    """From a start far from the optimum the iterates once diverged; halved steps prevent it."""
     rng = np.random.default_rng(2039)
     d, k = int(rng.integers(2, 9)), int(rng.integers(3, 30))
     features, gaps = rng.normal(size=(k, d)), rng.uniform(0.1, 1, k)
@@ -153,9 +155,7 @@ def test_past_failure_divergence_with_base_information():
 
 
 def test_past_failure_copies_of_arms_with_base_information():
-    """Working sets once filled up with copies of one arm and could not meet the constraints of the
-    others.
-    """
+    """Working sets once held copies of one arm only, and violated the constraints of others."""
     features, gaps = np.repeat(np.eye(2), 9, axis=0), np.repeat([0.5, 1.0], 9)
     found = th.allocate(features, gaps, np.zeros(18, bool), base=0.1 * np.eye(2))
     assert found.status == "solved"
@@ -171,9 +171,7 @@ def test_past_failure_copies_of_arms_with_base_information():
 
 
 def test_past_failure_warm_start_with_base_information():
-    """The support of an earlier solution need not span what is missing now: nothing had to be
-    bought there before.
-    """
+    """The support of an earlier solution need not span the constraints that are violated now."""
     before = th.allocate(np.eye(2), [1, 1], [False, False], base=np.diag([0.1, 9]))
     found = th.allocate(np.eye(2), [1, 1], [False, False], base=np.diag([0.1, 1]), warm=before)
     assert found.status == "solved"
@@ -181,9 +179,7 @@ def test_past_failure_warm_start_with_base_information():
 
 
 def test_warm_starts_along_a_growing_base():
-    """As a policy uses it: information comes in, estimates move, the plan is made anew from the
-    last one.
-    """
+    """As in a policy: base information grows, gaps change, and each solve starts from the last."""
     for seed in range(30):
         arms, noise = random_problem(seed)
         rng = np.random.default_rng(seed)
@@ -201,7 +197,7 @@ def test_warm_starts_along_a_growing_base():
 
 @pytest.mark.parametrize("excess", [1e-12, 1e-9, 1e-6, 1e-3])
 def test_base_that_nearly_suffices(excess):
-    """Below an excess of 1e-7 there is nothing to certify; above it the bounds are right."""
+    """An excess below 1e-7 is neglected; above it the bounds are right."""
     arms, _ = random_problem(0)
     needed = (
         2 * (np.linalg.norm(arms.features, axis=1) / np.where(arms.best, np.inf, arms.gaps)) ** 2
@@ -219,9 +215,7 @@ def test_base_that_nearly_suffices(excess):
 
 
 def test_rounding_of_a_huge_base_does_not_pass_for_information():
-    """A base of rank 2 and size up to 1e18 says nothing about the other directions, whatever its
-    last bits are.
-    """
+    """A base of rank 2 and size up to 1e18 has no information along other directions."""
     rng = np.random.default_rng(1)
     features = rng.integers(-3, 4, size=(40, 6)).astype(float)
     best = np.arange(40) < 2

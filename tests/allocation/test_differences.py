@@ -8,14 +8,19 @@ from thrifty.allocation.differences import allocate_differences
 
 
 def random_program(seed):
-    """Two contexts, base information of any size, costs over three orders of magnitude."""
+    """Two contexts, costs over three orders of magnitude, base information that does not suffice.
+
+    Without pulls the largest constraint value is between 1.6 and 10000.
+    """
     rng = np.random.default_rng(seed)
     k, d = int(rng.integers(4, 14)), int(rng.integers(2, 5))
     features = rng.normal(size=(k, d)) * 10 ** rng.uniform(-2, 2)
     rivals = np.where(np.arange(k) < k // 2, 0, k // 2)
-    scales = np.where(np.arange(k) == rivals, 0.0, rng.uniform(1, 30, k) / np.abs(features).max())
+    scales = np.where(np.arange(k) == rivals, 0.0, rng.uniform(1, 30, k))
     rows = rng.normal(size=(d + 2, d)) * np.abs(features).max() * 10 ** rng.uniform(-1, 1)
-    return features, 10 ** rng.uniform(-3, 0, k), rivals, scales, rows.T @ rows
+    program = features, 10 ** rng.uniform(-3, 0, k), rivals, scales, rows.T @ rows
+    scales *= np.sqrt(10 ** rng.uniform(0.2, 4) / needs(program, np.zeros(k)).max())
+    return program
 
 
 def solve(program, *, warm=None):
@@ -56,6 +61,7 @@ def test_agrees_with_a_conic_solver(seed):
     # the conic solver's accuracy; ours is certified below
     assert outcome.upper == pytest.approx(expected, rel=5e-5, abs=1e-5 * costs.max())
     assert outcome.upper - outcome.lower <= 1e-6 * outcome.upper
+    assert outcome.upper > 0
     assert needs(program, pulls).max() <= 1 + 1e-6
 
 
@@ -64,16 +70,20 @@ def test_a_warm_start_gives_the_same(seed):
     program = random_program(seed)
     outcome, pulls, prices = solve(program)
     again, warm_pulls, _ = solve(program, warm=(pulls.copy(), prices.copy()))
+    assert again.iterations < outcome.iterations
     assert again.upper == pytest.approx(outcome.upper, rel=1e-6)
     assert needs(program, warm_pulls).max() <= 1 + 1e-6
 
 
-def test_nothing_is_bought_where_the_base_suffices_or_there_is_nothing_to_tell():
+def test_no_pulls_where_the_base_suffices_or_there_is_no_constraint():
+    """Earlier pulls and prices are overwritten by zeros."""
     features, costs, rivals, scales, base = random_program(1)
+    k = len(features)
     for program in (
         (features, costs, rivals, scales, base * 1e9),
         (features, costs, rivals, 0.0 * scales, base),
     ):
-        outcome, pulls, _ = solve(program)
-        assert outcome.upper == 0
+        outcome, pulls, prices = solve(program, warm=(np.ones(k), np.ones(k)))
+        assert outcome == (0, 0, 0, 0, features.shape[1])
         assert not pulls.any()
+        assert not prices.any()

@@ -1,6 +1,4 @@
-"""What must not change the answer, what must change it by a known factor, and which way an added
-arm can push it.
-"""
+"""Changes of a problem that leave the value, scale it, or move it in a known direction."""
 
 import numpy as np
 import pytest
@@ -93,17 +91,17 @@ def with_arm(arms: Arms, vector, gap: float) -> Arms:
     )
 
 
-# An added suboptimal arm x is a new column, which can only help, and a new constraint, which can
-# only hurt: C may move either way. - Up, at most by 2 sigma^2 / gap(x): pulling x itself 2 sigma^2
-# / gap^2 times meets its constraint, whatever else is played. - Not up, if the constraint is
-# implied: z(x) = x / gap in the convex hull of the others' +-z. - Not down, if the column is no
-# bargain: x / sqrt(gap) in the convex hull of the others' +-x / sqrt(gap). - Not up, if x is
-# optimal too: its pulls are free and it needs no proof.
+# An added suboptimal arm x is a new column, which can lower C, and a new constraint, which can
+# raise it:
+# - by at most 2 sigma^2 / gap(x): 2 sigma^2 / gap^2 pulls of x satisfy its constraint;
+# - not up, if the constraint is implied: x / gap in the convex hull of the others' +-x / gap;
+# - not down, if the column is dominated: x / sqrt(gap) in the hull of the others' +-x / sqrt(gap);
+# - not up, if x is optimal too: its pulls have no cost, and it has no constraint.
 
 
 @fast
 @given(seeds, st.floats(0.01, 3.0))
-def test_an_added_arm_costs_at_most_its_own_proof(seed, gap):
+def test_an_added_arm_costs_at_most_its_own_pulls(seed, gap):
     arms, noise = random_problem(seed)
     vector = np.random.default_rng([seed, 1]).normal(size=arms.features.shape[1])
     assert value(with_arm(arms, vector, gap), noise) <= (
@@ -120,7 +118,7 @@ def mixture(seed: int, points: np.ndarray) -> np.ndarray:
 
 @fast
 @given(seeds, st.floats(0.01, 3.0))
-def test_an_added_arm_whose_proof_is_implied_cannot_raise_the_bound(seed, gap):
+def test_an_added_arm_with_an_implied_constraint_cannot_raise_the_bound(seed, gap):
     arms, noise = random_problem(seed)
     others = ~arms.best
     assume(others.any())
@@ -130,7 +128,7 @@ def test_an_added_arm_whose_proof_is_implied_cannot_raise_the_bound(seed, gap):
 
 @fast
 @given(seeds, st.floats(0.01, 3.0))
-def test_an_added_arm_that_is_no_bargain_cannot_lower_the_bound(seed, gap):
+def test_an_added_arm_with_a_dominated_column_cannot_lower_the_bound(seed, gap):
     arms, noise = random_problem(seed)
     others = ~arms.best
     assume(others.any())

@@ -1,6 +1,4 @@
-"""The solver against independent twins: a conic solver, formulas from the literature, and a
-certificate in plain NumPy.
-"""
+"""The solver against a conic solver, closed forms, and a certificate in plain NumPy."""
 
 import numpy as np
 import pytest
@@ -63,9 +61,7 @@ def test_certificate_with_base_information_holds_when_recomputed_in_plain_numpy(
 
 
 def test_the_certificate_is_not_vacuous():
-    """Pulls that are not optimal leave a wide gap, and too few pulls are scaled up before they
-    count.
-    """
+    """Pulls that are not optimal leave a wide gap, and too few pulls are scaled up."""
     arms, noise = random_problem(0)
     found = th.allocate(*arms, noise=noise)
     worse = np.where(np.isfinite(found.pulls), found.pulls + 1.0, np.inf)
@@ -125,8 +121,9 @@ def test_orthogonal_arms_cost_what_lai_and_robbins_say(d):
 
 
 def test_three_contexts_of_twenty_arms():
-    """The size at which a large number for infinity gives wrong values or no answer at all
-    (benchmarks/against_cvxpy.py); the reduction does neither.
+    """At this size a large number in place of infinite pulls fails; the reduction does not.
+
+    benchmarks/against_cvxpy.py measures it.
     """
     rng = np.random.default_rng(0)
     sets = [rng.normal(size=(20, 5)) for _ in range(3)]

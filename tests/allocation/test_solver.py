@@ -1,17 +1,14 @@
-"""Behaviour of the solver beyond its answers: working sets, warm starts, use from compiled code,
-errors.
-"""
-
-import resource
+"""The solver beyond its values: working sets, warm starts, compiled callers, status, errors."""
 
 import numba
 import numpy as np
 import pytest
+from numba.core.runtime import _nrt_python, rtsys
 
 import thrifty as th
 from tests.bank import Arms, random_problem
 from tests.oracles import certificate
-from thrifty.allocation.arms import allocate_arms
+from thrifty.allocation.arms import Outcome, allocate_arms
 
 
 def many_arms(contexts: int, arms: int, d: int) -> Arms:
@@ -63,19 +60,15 @@ def test_warm_start_gives_the_same_answer_in_fewer_iterations():
 
 
 def test_warm_start_survives_a_new_best_arm():
-    """After a change of the best arm the old support may not even span: the solver must notice and
-    start afresh.
-    """
+    """The support of the earlier solution need not span any more: the solve then starts cold."""
     for seed in range(100):
-        arms, noise = random_problem(seed)
-        before = th.allocate(*arms, noise=noise)
-        other, other_noise = random_problem(seed)
-        features = np.random.default_rng(seed).permutation(other.features)
-        again = th.allocate(features, other.gaps, other.best, noise=other_noise, warm=before)
+        problem, noise = random_problem(seed)
+        before = th.allocate(*problem, noise=noise)
+        order = np.random.default_rng(seed).permutation(len(problem.gaps))
+        other = problem._replace(features=problem.features[order])
+        again = th.allocate(*other, noise=noise, warm=before)
         assert again.status == "solved"
-        assert again.value == pytest.approx(
-            th.allocate(features, other.gaps, other.best, noise=other_noise).value, rel=2e-6
-        )
+        assert again.value == pytest.approx(th.allocate(*other, noise=noise).value, rel=2e-6)
 
 
 @numba.njit
@@ -99,15 +92,75 @@ def solve_again_and_again(features, gaps, best, times):
     return total / times
 
 
-def test_callable_from_compiled_code_without_growing_memory():
-    arms, _ = random_problem(2)
-    solve_again_and_again(*arms, 1000)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    mean = solve_again_and_again(*arms, 50_000)
-    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+def test_compiled_callers_get_the_same_values_and_every_array_is_released():
+    """Numba counts the arrays that compiled code makes and frees."""
+    problem, _ = random_problem(2)
+    solve_again_and_again(*problem, 1)
+    counting = _nrt_python.memsys_stats_enabled()
+    _nrt_python.memsys_enable_stats()
+    try:
+        before = rtsys.get_allocation_stats()
+        mean = solve_again_and_again(*problem, 50)
+        after = rtsys.get_allocation_stats()
+    finally:
+        if not counting:
+            _nrt_python.memsys_disable_stats()
     factors = 1 / (1 + 0.001 * np.arange(50))
-    assert mean == pytest.approx(th.allocate(*arms).value * factors.mean(), rel=1e-5)
-    assert grown < 8 * 1024  # KiB; one leaked array a call would be ten times as much
+    assert mean == pytest.approx(th.allocate(*problem).value * factors.mean(), rel=1e-5)
+    assert after.alloc - before.alloc > 50  # the count works
+    assert after.alloc - before.alloc == after.free - before.free
+
+
+@pytest.mark.parametrize("seed", [*range(20), 1000, 1001])
+def test_python_and_compiled_callers_get_the_same_bits(seed):
+    """Python runs the parts one by one; compiled callers run them in one function."""
+    problem, noise = random_problem(seed) if seed < 1000 else (line(dimension=seed - 1000), 1.0)
+    k, d = problem.features.shape
+    for base in (None, 3.0 * np.eye(d)):
+        pulls, prices, before = np.zeros(k), np.zeros(k), None
+        for warm in (False, True):
+            gaps = problem.gaps * (1.02 if warm else 1.0)
+            found = th.allocate(
+                problem.features, gaps, problem.best, noise=noise, base=base, warm=before
+            )
+            known = np.zeros((d, d)) if base is None else base
+            outcome = allocate_arms(
+                problem.features,
+                gaps,
+                problem.best,
+                noise,
+                known,
+                base is None,
+                pulls,
+                prices,
+                warm,
+                1e-6,
+            )
+            assert found.pulls.tobytes() == pulls.tobytes()
+            assert found.prices.tobytes() == prices.tobytes()
+            assert sorted(outcome[:2]) == [found.lower, found.upper]
+            assert outcome[2:] == (found.iterations, found.rounds, found.reduced_dimension)
+            before = found
+
+
+def line(*, dimension: int) -> Arms:
+    """Three arms in the plane, the first optimal, with reduced dimension 0 or 1."""
+    features = np.array([[1, 0], [0.5, dimension], [0.9, 0.5 * dimension]])
+    return Arms(features, np.array([0, 1, 0.1]), np.array([True, False, False]))
+
+
+def test_small_reduced_dimensions_do_not_need_the_iterative_solver(monkeypatch):
+    """Python then need not compile it, which takes most of the time of a first call."""
+
+    def refuse(*arguments):
+        raise AssertionError
+
+    monkeypatch.setattr("thrifty.allocation.arms.solve_program", refuse)
+    assert th.allocate(*line(dimension=0)).reduced_dimension == 0
+    assert th.allocate(*line(dimension=1)).value == pytest.approx(20)
+    assert th.allocate(*line(dimension=1)._replace(best=np.ones(3, bool))).value == 0
+    with pytest.raises(AssertionError):
+        th.allocate(np.eye(3), [0, 1, 1], [True, False, False])
 
 
 def test_the_same_bits_every_time():
@@ -120,20 +173,42 @@ def test_the_same_bits_every_time():
 def test_arguments_are_not_touched():
     arms, noise = random_problem(9)
     copies = Arms(*(part.copy() for part in arms))
+    base = np.eye(arms.features.shape[1])
     before = th.allocate(*arms, noise=noise)
-    kept = before.pulls.copy()
-    th.allocate(*arms, noise=noise, warm=before)
+    pulls, prices = before.pulls.copy(), before.prices.copy()
+    th.allocate(*arms._replace(gaps=arms.gaps * 1.1), noise=noise, warm=before)
+    th.allocate(*arms, noise=noise, base=base)
     assert all(np.array_equal(part, copy) for part, copy in zip(arms, copies, strict=True))
-    assert np.array_equal(before.pulls, kept)
+    assert np.array_equal(before.pulls, pulls)
+    assert np.array_equal(before.prices, prices)
+    assert np.array_equal(base, np.eye(len(base)))
 
 
-def test_status_speaks():
-    assert "within" in th.Status.SOLVED.advice
-    assert "larger tol" in th.Status.ALMOST_SOLVED.advice
-    assert "do not use" in th.Status.FAILED.advice
+@pytest.mark.parametrize(
+    ("gap", "status", "advice"),
+    [
+        (0.9e-6, "solved", "within"),
+        (1.1e-6, "almost solved", "larger tol"),
+        (0.9e-3, "almost solved", "larger tol"),
+        (1.1e-3, "failed", "do not use"),
+    ],
+)
+def test_status_follows_from_the_certified_gap(monkeypatch, gap, status, advice):
+    for bounds in ((2.0, 2.0 * (1 + gap)), (2.0 * (1 + gap), 2.0)):  # rounding may exchange them
+        outcome = Outcome(*bounds, iterations=3, rounds=2, reduced_dimension=1)
+        monkeypatch.setattr(
+            "thrifty.allocation.allocations.allocate_stepwise", lambda *_, found=outcome: found
+        )
+        found = th.allocate(np.eye(2), [0, 1], [True, False], tol=1e-6)
+        assert (found.status, found.lower, found.upper) == (status, *sorted(bounds))
+        assert found.gap == pytest.approx(gap)
+        assert advice in found.status.advice
+
+
+def test_a_tolerance_below_rounding_ends_with_bounds_near_rounding():
     impossible = th.allocate(*random_problem(0)[0], tol=1e-16)
-    assert impossible.status in ("solved", "almost solved")
-    assert impossible.gap < 1e-9
+    assert impossible.status == "almost solved"
+    assert 1e-16 < impossible.gap < 1e-9
 
 
 FEATURES, GAPS, BEST = [[1, 0], [0, 1], [0.9, 0.5]], [0, 1, 0.1], [True, False, False]
@@ -151,16 +226,16 @@ FEATURES, GAPS, BEST = [[1, 0], [0, 1], [0.9, 0.5]], [0, 1, 0.1], [True, False, 
             {"features": [["a", "b"]]},
             "features: a (k, d) array of numbers expected, got [['a', 'b']]",
         ),
-        ({"gaps": [0, 1]}, "gaps: 3 numbers (one an arm) expected, got 2"),
+        ({"gaps": [0, 1]}, "gaps: 3 numbers (one per arm) expected, got 2"),
         (
             {"gaps": [0, -1, 0.1]},
             "gaps[1]: a positive number (the arm is not best) expected, got -1.0",
         ),
         ({"gaps": [0, np.inf, 0.1]}, "gaps[1]: a finite number expected, got inf"),
-        ({"best": [True]}, "best: 3 flags (one an arm) expected, got [True]"),
+        ({"best": [True]}, "best: 3 flags (one per arm) expected, got [True]"),
         (
             {"best": ["False", "True", "True"]},
-            "best: 3 flags (one an arm) expected, got ['False', 'True', 'True']",
+            "best: 3 flags (one per arm) expected, got ['False', 'True', 'True']",
         ),
         (
             {"features": [[1, 0], [0, 1], [1e300, 0]]},

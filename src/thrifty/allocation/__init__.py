@@ -1,8 +1,7 @@
-"""The convex program at the heart of thrifty: how often each arm must be tried, at the least
-regret.
+"""The allocation program: the pulls of each arm that identify the best arms at least regret.
 
-`allocate` is the door for people, `arms.allocate_arms` and `working_sets.solve_program` the ones
-for compiled code.
+`allocate` is the interface for Python. Compiled code calls `arms.allocate_arms`,
+`differences.allocate_differences` or `working_sets.solve_program`.
 """
 
 from thrifty.allocation.allocations import Allocation, Status, allocate

@@ -1,20 +1,21 @@
-"""`allocate`: checked input, one call of the compiled solver, a result with names."""
+"""`allocate`: the allocation program for Python, with checks of the input."""
 
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from thrifty.allocation.arms import allocate_arms
+from thrifty.allocation.arms import Outcome, allocate_stepwise
 from thrifty.errors import InvalidInput
 from thrifty.numerics.arrays import Bools, Floats, Ints, finite_numbers, numeric, positive_number
 
-RANGE = 1e-120  # sizes further apart than this, or further from 1, are taken for a mistake
-ALMOST = 1e-3  # a certified gap up to this is worth having, even where the tolerance was missed
+RANGE = 1e-120  # least ratio of two sizes, or of a size to 1; others could overflow when squared
+ALMOST = 1e-3  # certified gap up to which a solve that missed the tolerance is almost solved
+BLAS_SIZE = 4096  # entries of features from which the solver may call BLAS
 
 
 class Status(StrEnum):
@@ -26,12 +27,10 @@ class Status(StrEnum):
 
     @property
     def advice(self) -> str:
-        """What to do about it."""
+        """The meaning of the status, and what to do."""
         return {
             Status.SOLVED: "the certified gap is within the tolerance",
-            Status.ALMOST_SOLVED: "the bounds hold, but the gap is wider than asked: use them as "
-            "they "
-            "are, "
+            Status.ALMOST_SOLVED: "the bounds hold, but the gap exceeds the tolerance: accept it, "
             "or ask for a larger tol",
             Status.FAILED: "do not use the pulls; the bounds hold but are far apart: look for arms "
             "that differ by rounding only, or rescale them",
@@ -40,19 +39,18 @@ class Status(StrEnum):
 
 @dataclass(frozen=True)
 class Allocation:
-    """An optimal allocation with its certificate: lower <= optimal value <= upper, whatever the
-    solver did.
+    """An allocation with its certificate, lower <= optimal value <= upper.
 
     Attributes
     ----------
-    pulls : (k,) pulls of each arm per log n; inf where an arm is free
-    prices : (k,) of the constraints; with the pulls they prove the lower bound (docs/allocation.md,
-        section 4)
+    pulls : (k,) pulls of each arm per log n; inf for optimal arms without base information
+    prices : (k,) dual variables of the constraints; with the pulls they prove the lower bound
+        (docs/allocation.md, section 4)
     value : pulls . gaps, the cost of this allocation (equal to upper)
     lower, upper : bounds on the optimal value
     status : solved, almost solved or failed
-    iterations, rounds : Newton steps, and working sets that were tried
-    reduced_dimension : directions that remain to be explored
+    iterations, rounds : Newton steps and working sets of the solve
+    reduced_dimension : dimension of the reduced program
     """
 
     pulls: Floats
@@ -88,62 +86,63 @@ def allocate(
     tol: float = 1e-6,
     warm: Allocation | None = None,
 ) -> Allocation:
-    """The cheapest pulls that tell every other arm from the best, and a proof that none are
-    cheaper.
+    """The pulls of least cost that distinguish every suboptimal arm from the best, certified.
 
-    Minimises pulls . gaps subject to ||x||^2 <= gap^2 / (2 noise^2), in the norm of the inverse of
-    the information sum pulls x x^T, for every arm x that is not best. Best arms cost nothing and
-    are pulled for ever.
+    Minimises pulls . gaps subject to ||x||^2 <= gap^2 / (2 noise^2) for every suboptimal arm x, in
+    the norm of the inverse information, sum pulls x x^T. Optimal arms have no cost, and get
+    infinitely many pulls.
 
     Parameters
     ----------
     features : (k, d) the arms of all contexts
-    gaps : (k,) how much worse each is than the best of its context; positive unless best
-    best : (k,) which arms are optimal in their context
+    gaps : (k,) suboptimality gap of each arm within its context; positive unless best
+    best : (k,) whether an arm is optimal in its context
     noise : standard deviation of the rewards
-    base : (d, d) symmetric, positive semidefinite: information that is there already. It then also
-        stands for all that best arms bring: they are not infinite any more, and get no pulls
+    base : (d, d) base information, symmetric and positive semidefinite, which adds to that of the
+        pulls. It must include the information of optimal arms, which then get no pulls
     tol : relative gap to certify
-    warm : an earlier allocation of the same arms under similar gaps
+    warm : an earlier allocation of the same arms under similar gaps, to start from
 
     Examples
     --------
     >>> allocate([[1, 0], [0, 1], [0.9, 0.5]], gaps=[0, 1, 0.1], best=[True, False, False]).pulls
     array([ inf,   0., 200.])
     """
-    rows, differences, optimal = _check_arms(features, gaps, best)
-    k, d = rows.shape
+    arms = _check_arms(features, gaps, best)
+    k, d = arms.features.shape
     sigma = positive_number(noise, "noise")
     if not RANGE < sigma < 1 / RANGE:
         raise InvalidInput("noise", f"a number between {RANGE:g} and {1 / RANGE:g}", sigma)
     tolerance = positive_number(tol, "tol", below=1.0)
-    pulls, prices = np.zeros(k), np.zeros(k)
-    if warm is not None:
-        if warm.pulls.shape != (k,):
-            raise InvalidInput("warm", f"an allocation of {k} arms", len(warm.pulls))
-        pulls[:], prices[:] = warm.pulls, warm.prices
+    pulls, prices = _start(warm, k)
     known = np.zeros((d, d)) if base is None else _check_base(base, d)
-    with _one_blas_thread(rows.size):
-        outcome = allocate_arms(
-            rows,
-            differences,
-            optimal,
-            sigma,
-            known,
-            base is None,
-            pulls,
-            prices,
-            warm is not None,
-            tolerance,
+    with _one_blas_thread(arms.features.size):
+        outcome = allocate_stepwise(
+            *arms, sigma, known, base is None, pulls, prices, warm is not None, tolerance
         )
-    lower, upper = sorted((outcome.lower, outcome.upper))  # rounding may swap them where they meet
+    return _allocation(pulls, prices, outcome, tolerance)
+
+
+def _start(warm: Allocation | None, k: int) -> tuple[Floats, Floats]:
+    """Copies of the pulls (k,) and prices (k,) of a warm start; zeros without one."""
+    if warm is None:
+        return np.zeros(k), np.zeros(k)
+    if warm.pulls.shape != (k,):
+        raise InvalidInput("warm", f"an allocation of {k} arms", len(warm.pulls))
+    return np.array(warm.pulls, dtype=np.float64), np.array(warm.prices, dtype=np.float64)
+
+
+def _allocation(pulls: Floats, prices: Floats, outcome: Outcome, tol: float) -> Allocation:
+    lower, upper = sorted((outcome.lower, outcome.upper))  # rounding may exchange equal bounds
+    gap = relative_gap(lower, upper)
+    status = Status.ALMOST_SOLVED if gap <= ALMOST else Status.FAILED
     return Allocation(
         pulls=pulls,
         prices=prices,
         value=upper,
         lower=lower,
         upper=upper,
-        status=_status(relative_gap(lower, upper), tolerance),
+        status=Status.SOLVED if gap <= tol else status,
         iterations=outcome.iterations,
         rounds=outcome.rounds,
         reduced_dimension=outcome.reduced_dimension,
@@ -151,60 +150,69 @@ def allocate(
 
 
 def _one_blas_thread(entries: int) -> AbstractContextManager[object]:
-    """Keep BLAS to one thread, where it will be called at all: with more, a busy machine makes it
-    many times slower.
+    """Limit BLAS to one thread, for problems large enough to call it.
+
+    On a busy machine more threads make it many times slower.
     """
-    return _blas_threads().limit(limits=1) if entries > 4096 else nullcontext()
+    return _blas_threads().limit(limits=1) if entries > BLAS_SIZE else nullcontext()
 
 
 @cache
 def _blas_threads() -> Any:
-    import scipy.linalg.cython_blas  # noqa: F401  # the library that Numba will call, which must be loaded to be found
+    # threadpoolctl finds loaded libraries only: this one is the BLAS that Numba calls
+    import scipy.linalg.cython_blas  # noqa: F401
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
 
 
-def _status(gap: float, tol: float) -> Status:
-    if gap <= tol:
-        return Status.SOLVED
-    return Status.ALMOST_SOLVED if gap <= ALMOST else Status.FAILED
+class _Arms(NamedTuple):
+    features: Floats  # (k, d)
+    gaps: Floats  # (k,)
+    best: Bools  # (k,)
 
 
-def _check_arms(
-    features: ArrayLike, gaps: ArrayLike, best: ArrayLike
-) -> tuple[Floats, Floats, Bools]:
-    rows = numeric(features, "features", "a (k, d) array of numbers")
-    # Numba would compile everything once more for arrays that are read-only
-    if not rows.flags.writeable:
-        rows = rows.copy()
-    if rows.ndim != 2 or rows.size == 0:
-        raise InvalidInput("features", "a (k, d) array with at least one arm", rows.shape)
-    sizes: Floats = np.abs(rows).max(axis=1)
-    for i in _offenders(~np.isfinite(sizes)):
-        raise InvalidInput(f"features[{i}]", "finite numbers", rows[i])
+def _check_arms(features: ArrayLike, gaps: ArrayLike, best: ArrayLike) -> _Arms:
+    rows = _check_features(features)
+    k = len(rows)
     differences = finite_numbers(gaps, "gaps")
-    optimal = np.asarray(best)
-    if differences.shape != (len(rows),):
-        raise InvalidInput("gaps", f"{len(rows)} numbers (one an arm)", len(differences))
-    if (
-        optimal.shape != (len(rows),)
-        or optimal.dtype.kind not in "biuf"
-        or (optimal != optimal.astype(np.bool_)).any()
-    ):
-        raise InvalidInput("best", f"{len(rows)} flags (one an arm)", best)
-    optimal = np.ascontiguousarray(optimal, dtype=np.bool_)
+    if differences.shape != (k,):
+        raise InvalidInput("gaps", f"{k} numbers (one per arm)", len(differences))
+    optimal = _check_flags(best, k)
     for i in _offenders((differences <= 0) & ~optimal):
         raise InvalidInput(
             f"gaps[{i}]", "a positive number (the arm is not best)", float(differences[i])
         )
-    _check_range(sizes, "features", "an arm")
+    _check_range(np.abs(rows).max(axis=1), "features", "an arm")
     _check_range(np.where(optimal, 0.0, differences), "gaps", "a gap")
-    return rows, differences, optimal
+    return _Arms(rows, differences, optimal)
+
+
+def _check_features(features: ArrayLike) -> Floats:
+    rows = numeric(features, "features", "a (k, d) array of numbers")
+    if not rows.flags.writeable:  # to Numba, read-only arrays are another type to compile for
+        rows = rows.copy()
+    if rows.ndim != 2 or rows.size == 0:
+        raise InvalidInput("features", "a (k, d) array with at least one arm", rows.shape)
+    finite = np.asarray(np.isfinite(rows).all(axis=1))
+    for i in _offenders(~finite):
+        raise InvalidInput(f"features[{i}]", "finite numbers", rows[i])
+    return rows
+
+
+def _check_flags(best: ArrayLike, k: int) -> Bools:
+    flags = np.asarray(best)
+    if (
+        flags.shape != (k,)
+        or flags.dtype.kind not in "biuf"
+        or (flags != flags.astype(np.bool_)).any()
+    ):
+        raise InvalidInput("best", f"{k} flags (one per arm)", best)
+    return np.ascontiguousarray(flags, dtype=np.bool_)
 
 
 def _check_range(sizes: Floats, where: str, what: str) -> None:
-    """Squares and quotients of the sizes must neither overflow nor vanish; zeros do no harm."""
+    """Refuse sizes whose squares or quotients could overflow or underflow; zeros are allowed."""
     largest = sizes.max()
     for i in _offenders(sizes < RANGE * largest):
         if sizes[i] > 0:

@@ -1,30 +1,31 @@
-"""The allocation program on arms: reduce, solve, translate back. This is what other compiled code
-calls.
+"""The allocation program on arms: reduce, solve, translate back.
+
+The same function serves Python, where each part is compiled when it is first needed, and compiled
+callers, for which it is compiled as a whole.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from thrifty.allocation.interior_point import Program
-from thrifty.allocation.reduction import reduce_arms
-from thrifty.allocation.working_sets import MET, Solution, solve_program
-from thrifty.numerics.arrays import Bools, Floats
+from thrifty.allocation.reduction import reduce_arms, reduce_arms_with_base
+from thrifty.allocation.vectors import fill
+from thrifty.allocation.working_sets import FEASIBILITY, Solution, solve_program
+from thrifty.numerics.arrays import Bools, Floats, Ints
 from thrifty.numerics.compilation import compiled
 
 
 class Outcome(NamedTuple):
-    """What a solve reports; pulls and prices are written in place."""
+    """Bounds on the optimal value and the work of a solve."""
 
     lower: float
     upper: float
-    iterations: int
-    rounds: int
+    iterations: int  # Newton steps
+    rounds: int  # working sets
     reduced_dimension: int
 
 
-@compiled
-def allocate_arms(
+def allocate_stepwise(
     features: Floats,
     gaps: Floats,
     best: Bools,
@@ -36,66 +37,122 @@ def allocate_arms(
     warm: bool,
     tol: float,
 ) -> Outcome:
-    """Minimise pulls . gaps subject to ||x||^2 <= gap^2 / (2 noise^2) in the inverse information,
-    for every arm that is not best.
+    """Minimise pulls . gaps subject to ||x||^2 <= gap^2 / (2 noise^2) for every suboptimal arm x.
 
-    features (k, d), gaps (k,), best (k,), base (d, d); pulls (k,) and prices (k,) are written in
-    place and, if warm, read as an earlier solution. homogeneous: base is zero and best arms are
-    pulled for ever (inf); otherwise base is all that best arms bring, and their pulls are 0.
-    Nothing is kept between calls.
+    The norm is that of the inverse information, base + sum pulls x x^T. Nothing is kept between
+    calls. Called from Python, this function runs as Python and its parts are compiled: a problem
+    of reduced dimension 0 or 1 does not compile the interior-point method.
+
+    Parameters
+    ----------
+    features : (k, d) arms
+    gaps : (k,) suboptimality gaps; positive unless best
+    best : (k,) whether an arm is optimal
+    noise : standard deviation of the rewards
+    base : (d, d) base information
+    homogeneous : base is zero, and optimal arms get infinitely many pulls (inf). Otherwise base
+        includes their information, and they get none
+    pulls, prices : (k,) the solution, written in place; if warm, an earlier solution to start from
+    warm : whether pulls and prices hold an earlier solution
+    tol : relative gap to certify
     """
-    reduction = reduce_arms(features, gaps, best, noise, base, homogeneous)
-    program, rows, costs = reduction.program, reduction.rows, reduction.costs
-    spend, worth = np.empty(rows.size), np.empty(rows.size)
-    for j in range(rows.size):
-        spend[j] = (
-            pulls[rows[j]] * costs[j] / reduction.pulls_unit
-            if warm and pulls[rows[j]] < np.inf
-            else 0.0
-        )
-        worth[j] = prices[rows[j]] / reduction.value_unit
-    dimension = program.base.shape[0]
-    if dimension == 0 or rows.size == 0:
-        solution = Solution(0.0, 0.0, 0, 0)
-    elif dimension == 1:
-        solution = _solve_line(program, spend, worth)
+    if homogeneous:
+        reduction = reduce_arms(features, gaps, best, noise)
     else:
-        solution = solve_program(program, reduction.anchors, spend, worth, warm, tol)
-    for j in range(best.size):
-        pulls[j] = np.inf if best[j] and homogeneous else 0.0
-        prices[j] = 0.0
-    for j in range(rows.size):
-        pulls[rows[j]] = reduction.pulls_unit * spend[j] / costs[j]
-        prices[rows[j]] = reduction.value_unit * worth[j]
-    unit = reduction.value_unit
+        reduction = reduce_arms_with_base(features, gaps, best, noise, base)
+    program, rows, costs = reduction.program, reduction.rows, reduction.costs
+    pulls_unit, value_unit = reduction.pulls_unit, reduction.value_unit
+    spend, duals = reduced_point(rows, costs, pulls_unit, value_unit, pulls, prices, warm)
+    dimension = program.base.shape[0]
+    if dimension <= 1 or rows.size == 0:
+        solution = solve_directly(program.columns, program.constraints, program.base, spend, duals)
+    else:
+        solution = solve_program(program, reduction.spanning_columns, spend, duals, warm, tol)
+    write_solution(
+        rows, costs, pulls_unit, value_unit, spend, duals, best, homogeneous, pulls, prices
+    )
     return Outcome(
-        unit * solution.lower,
-        unit * solution.upper,
+        value_unit * solution.lower,
+        value_unit * solution.upper,
         solution.iterations,
         solution.rounds,
         dimension,
     )
 
 
+allocate_arms = compiled(allocate_stepwise)
+
+# The parts take arrays rather than a Reduction: Python spends 10 microseconds on passing one.
+
+
 @compiled
-def _solve_line(program: Program, spend: Floats, prices: Floats) -> Solution:
-    """One dimension: the column with the most information per cost buys all that the hardest
-    constraint lacks.
+def reduced_point(
+    rows: Ints,
+    costs: Floats,
+    pulls_unit: float,
+    value_unit: float,
+    pulls: Floats,
+    prices: Floats,
+    warm: bool,
+) -> tuple[Floats, Floats]:
+    """Spend (k',) and dual variables (k',) of the reduced program for pulls (k,) and prices (k,).
+
+    Spend is 0 unless warm, and where pulls are infinite, as of an arm that was optimal before.
     """
+    spend, duals = np.empty(rows.size), np.empty(rows.size)
+    for j in range(rows.size):
+        usable = warm and pulls[rows[j]] < np.inf
+        spend[j] = pulls[rows[j]] * costs[j] / pulls_unit if usable else 0.0
+        duals[j] = prices[rows[j]] / value_unit
+    return spend, duals
+
+
+@compiled
+def write_solution(
+    rows: Ints,
+    costs: Floats,
+    pulls_unit: float,
+    value_unit: float,
+    spend: Floats,
+    duals: Floats,
+    best: Bools,
+    homogeneous: bool,
+    pulls: Floats,
+    prices: Floats,
+) -> None:
+    """Write pulls (k,) and prices (k,) for a point of the reduced program."""
+    for j in range(best.size):
+        pulls[j] = np.inf if best[j] and homogeneous else 0.0
+        prices[j] = 0.0
+    for j in range(rows.size):
+        pulls[rows[j]] = pulls_unit * spend[j] / costs[j]
+        prices[rows[j]] = value_unit * duals[j]
+
+
+@compiled
+def solve_directly(
+    columns: Floats, constraints: Floats, base: Floats, spend: Floats, duals: Floats
+) -> Solution:
+    """The closed form of a program of dimension 0 or 1 (docs/allocation.md, section 5).
+
+    All spend goes to the longest column, and the only binding constraint is the longest.
+    """
+    fill(spend, 0.0)
+    fill(duals, 0.0)
+    if base.shape[0] == 0 or spend.size == 0:
+        return Solution(0.0, 0.0, 0, 0)
     column, constraint = 0, 0
     for j in range(spend.size):
-        if abs(program.columns[0, j]) > abs(program.columns[0, column]):
+        if abs(columns[0, j]) > abs(columns[0, column]):
             column = j
-        if abs(program.constraints[0, j]) > abs(program.constraints[0, constraint]):
+        if abs(constraints[0, j]) > abs(constraints[0, constraint]):
             constraint = j
-    rate = program.columns[0, column] ** 2
-    need = program.constraints[0, constraint] ** 2
-    spend[:] = 0.0
-    prices[:] = 0.0
-    cost = max(0.0, need - program.base[0, 0]) / rate
-    if need <= program.base[0, 0] * (1.0 + MET):
-        cost = 0.0
-    else:
-        spend[column] = cost
-        prices[constraint] = need / rate
+    known = base[0, 0]
+    rate = columns[0, column] ** 2  # information per unit of spend
+    required = constraints[0, constraint] ** 2
+    if required <= known * (1.0 + FEASIBILITY):
+        return Solution(0.0, 0.0, 0, 0)
+    cost = max(0.0, required - known) / rate
+    spend[column] = cost
+    duals[constraint] = required / rate
     return Solution(cost, cost, 0, 0)

@@ -1,6 +1,4 @@
-"""lower_bound: the regret per log n that no consistent policy can beat, and who carries the
-exploration.
-"""
+"""`lower_bound`: the least asymptotic regret of consistent policies, per log n."""
 
 import math
 from dataclasses import dataclass
@@ -13,22 +11,20 @@ from thrifty.errors import InvalidInput
 from thrifty.numerics.arrays import Floats
 from thrifty.problem.instances import Instance
 
-TOLERANCE = 1e-9  # of a bound: it is solved once, so ask for more than a policy's inner loop does
+TOLERANCE = 1e-9  # relative gap; smaller than in policies, since a bound is solved only once
 
 
 @dataclass(frozen=True)
 class Carrier:
-    """An arm that an optimal policy keeps playing: free because it is optimal, or for what it
-    teaches.
-    """
+    """An arm with positive pulls in the optimal allocation."""
 
     context: str
-    probability: float
+    probability: float  # of the context
     arm: str
     gap: float
     pulls: float  # per log n; inf if free
-    share: float  # of C
-    free: bool
+    share: float  # of the constant C
+    free: bool  # whether the arm is optimal in its context
 
 
 @dataclass(frozen=True)
@@ -37,9 +33,10 @@ class Bound:
 
     Attributes
     ----------
-    instance : whose bound it is
-    constant : C: every consistent policy has regret >= C log n asymptotically, and OAM attains it
-    solution : the allocation on flat rows, with the prices that prove the bound
+    instance : the bandit instance
+    constant : C; the regret of a consistent policy is at least C log n asymptotically, and OAM
+        attains it
+    solution : the optimal allocation over the arms of all contexts, with its dual variables
     """
 
     instance: Instance
@@ -68,16 +65,16 @@ class Bound:
 
     @property
     def reduced_dimension(self) -> int:
-        """Directions that the optimal arms leave unexplored."""
+        """Dimension of the span of all arms minus that of the optimal arms."""
         return self.solution.reduced_dimension
 
     @property
     def allocation(self) -> list[Floats]:
-        """For each context the pulls of its arms per log n; inf for optimal arms."""
+        """The pulls of the arms of each context per log n; inf for optimal arms."""
         return self.instance.sets.split(self.solution.pulls)
 
     def carriers(self) -> list[Carrier]:
-        """The arms with pulls, context after context."""
+        """The arms with positive pulls, ordered by context."""
         sets, pulls = self.instance.sets, self.solution.pulls
         rows = []
         for row in np.flatnonzero(pulls > 0):
@@ -97,7 +94,7 @@ class Bound:
         return rows
 
     def in_words(self) -> str:
-        """What the constant means, in a sentence."""
+        """The meaning of the constant in one sentence."""
         if self.instance.optimal.all():
             return "Every arm is optimal: there is nothing to explore."
         if self.reduced_dimension == 0:
@@ -112,7 +109,7 @@ class Bound:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """The JSON contract of `thrifty bound --json`."""
+        """The content of `thrifty bound --json`; a contract."""
         return {
             "constant": self.constant,
             "lower": self.lower,

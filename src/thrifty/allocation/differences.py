@@ -1,17 +1,24 @@
-"""The allocation program on differences: what remains to be bought so that every arm is told from
-the best of its context.
+"""The allocation program on differences: each arm is compared with the best of its context.
 
-    minimise  sum_j a_j c_j   subject to   s_i^2 ||x_i - x_b(i)||^2 <= 1  in the inverse of F +
-    sum_j a_j x_j x_j^T,   a >= 0
+    minimise  sum_j a_j c_j   subject to   s_i^2 ||x_i - x_b(i)||^2 <= 1,   a >= 0
 
-for arms x_j with costs c_j > 0, rivals b(i), the arm that i is compared with, scales s_i >= 0, and
-base information F, positive definite.
+in the norm of the inverse of F + sum_j a_j x_j x_j^T, for arms x_j with costs c_j > 0, rivals b(i)
+(the arm that i is compared with), scales s_i >= 0, and base information F, positive definite.
 """
 
 import numpy as np
 
 from thrifty.allocation.arms import Outcome
 from thrifty.allocation.interior_point import Program
+from thrifty.allocation.vectors import (
+    copy_range,
+    fill,
+    flags_above,
+    indices_where,
+    largest,
+    zero_matrix,
+    zeros,
+)
 from thrifty.allocation.working_sets import solve_program
 from thrifty.numerics.arrays import Floats, Ints
 from thrifty.numerics.bases import grow_basis
@@ -31,49 +38,106 @@ def allocate_differences(
     warm: bool,
     tol: float,
 ) -> Outcome:
-    """Solve for pulls (k,) and prices (k,), in place, for features (k, d), costs (k,), rivals (k,),
-    scales (k,) and base (d, d).
+    """Solve the program on differences; writes pulls (k,) and prices (k,). Nothing else is kept.
 
-    warm: pulls and prices hold an earlier solution. Nothing is kept between calls.
+    Parameters
+    ----------
+    features : (k, d) arms x
+    costs : (k,) cost c of a pull
+    rivals : (k,) index b of the arm that each arm is compared with
+    scales : (k,) factor s of each difference; 0 for no constraint
+    base : (d, d) base information F
+    pulls, prices : (k,) the solution a and the dual variables of the constraints
+    warm : whether pulls and prices hold an earlier solution to start from
+    tol : relative gap to certify
     """
     k, d = features.shape
-    arms, columns, sizes = np.empty((d, k)), np.empty((d, k)), np.zeros(k)
-    widest = costs.max()
+    sizes = _difference_sizes(features, rivals, scales)
+    compared = indices_where(flags_above(sizes, 0.0))
+    if compared.size == 0:
+        fill(pulls, 0.0)
+        fill(prices, 0.0)
+        return Outcome(0.0, 0.0, 0, 0, d)
+    largest_cost, unit = largest(costs), largest(sizes)
+    program = Program(
+        _unit_cost_columns(features, costs, largest_cost),
+        _difference_vectors(features, rivals, scales, compared, unit),
+        _divided(base, unit),
+        False,
+    )
+    value_unit = unit * largest_cost
+    spend, duals = zeros(k), zeros(compared.size)
+    if warm:
+        for j in range(k):
+            spend[j] = pulls[j] * costs[j] / value_unit
+        for i in range(compared.size):
+            duals[i] = prices[compared[i]] / value_unit
+    solution = solve_program(program, _spanning_arms(features, costs), spend, duals, warm, tol)
+    fill(prices, 0.0)
+    for j in range(k):
+        pulls[j] = value_unit * spend[j] / costs[j]
+    for i in range(compared.size):
+        prices[compared[i]] = value_unit * duals[i]
+    lower, upper = value_unit * solution.lower, value_unit * solution.upper
+    return Outcome(lower, upper, solution.iterations, solution.rounds, d)
+
+
+@compiled
+def _difference_sizes(features: Floats, rivals: Ints, scales: Floats) -> Floats:
+    """(k,) squared lengths of the scaled differences."""
+    k, d = features.shape
+    sizes = zeros(k)
+    for j in range(k):
+        for i in range(d):
+            sizes[j] += (scales[j] * (features[j, i] - features[rivals[j], i])) ** 2
+    return sizes
+
+
+@compiled
+def _unit_cost_columns(features: Floats, costs: Floats, largest_cost: float) -> Floats:
+    """(d, k) the arms as columns, divided by the root of their cost relative to the largest."""
+    k, d = features.shape
+    columns = np.empty((d, k))
+    for j in range(k):
+        for i in range(d):
+            columns[i, j] = features[j, i] / np.sqrt(costs[j] / largest_cost)
+    return columns
+
+
+@compiled
+def _difference_vectors(
+    features: Floats, rivals: Ints, scales: Floats, compared: Ints, unit: float
+) -> Floats:
+    """(d, l) the scaled differences of the compared arms, divided by sqrt(unit)."""
+    d = features.shape[1]
+    vectors = np.empty((d, compared.size))
+    for l in range(compared.size):
+        j = compared[l]
+        for i in range(d):
+            difference = features[j, i] - features[rivals[j], i]
+            vectors[i, l] = scales[j] * difference / np.sqrt(unit)
+    return vectors
+
+
+@compiled
+def _spanning_arms(features: Floats, costs: Floats) -> Ints:
+    """Indices of arms that span all arms."""
+    k, d = features.shape
+    arms, sizes = np.empty((d, k)), np.empty(k)
     for j in range(k):
         for i in range(d):
             arms[i, j] = features[j, i]
-            columns[i, j] = features[j, i] / np.sqrt(costs[j] / widest)
-            sizes[j] += (scales[j] * (features[j, i] - features[rivals[j], i])) ** 2
-    told = np.flatnonzero(sizes > 0.0)  # the others are their own rivals, or look the same
-    if told.size == 0:
-        pulls[:] = 0.0
-        prices[:] = 0.0
-        return Outcome(0.0, 0.0, 0, 0, d)
-    unit = sizes.max()  # of information: constraints become vectors of length at most 1
-    constraints = np.empty((d, told.size))
-    for l in range(told.size):
-        j = told[l]
-        for i in range(d):
-            constraints[i, l] = (
-                scales[j] * (features[j, i] - features[rivals[j], i]) / np.sqrt(unit)
-            )
     squared_norms(arms, sizes)
-    basis, picked = np.zeros((d, d)), np.empty(d, np.int64)
-    rank = grow_basis(arms, costs, sizes, basis, 0, picked)
-    program = Program(columns, constraints, base / unit, False)
-    value = unit * widest
-    spend, worth = np.zeros(k), np.zeros(told.size)
-    if warm:
-        for j in range(k):
-            spend[j] = pulls[j] * costs[j] / value
-        for l in range(told.size):
-            worth[l] = prices[told[l]] / value
-    solution = solve_program(program, picked[:rank].copy(), spend, worth, warm, tol)
-    for j in range(k):
-        pulls[j] = value * spend[j] / costs[j]
-        prices[j] = 0.0
-    for l in range(told.size):
-        prices[told[l]] = value * worth[l]
-    return Outcome(
-        value * solution.lower, value * solution.upper, solution.iterations, solution.rounds, d
-    )
+    basis, pivots = zero_matrix(d, d), np.empty(d, np.int64)
+    rank = grow_basis(arms, costs, sizes, basis, 0, pivots)
+    return copy_range(pivots, 0, rank)
+
+
+@compiled
+def _divided(matrix: Floats, divisor: float) -> Floats:
+    """matrix (d, d) / divisor."""
+    out = np.empty(matrix.shape)
+    for i in range(matrix.shape[0]):
+        for j in range(matrix.shape[1]):
+            out[i, j] = matrix[i, j] / divisor
+    return out

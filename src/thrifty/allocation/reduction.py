@@ -1,9 +1,9 @@
-"""From arms and gaps to the normal form: optimal arms at infinity are projected away, exactly
-(docs/allocation.md, section 2).
+"""The reduction of arms and gaps to the normal form (docs/allocation.md, section 2).
 
-An orthonormal basis is grown by pivoted Gram-Schmidt, first over what is free, then over the
-suboptimal arms. The coordinates along the second part are the reduced program; its pivots are
-columns that span it.
+Without base information, optimal arms are pulled infinitely often: the other arms are projected
+onto the complement of their span, exactly. Pivoted Gram-Schmidt extends an orthonormal basis of
+that span (with base information, of the range of base) to the span of all arms. Coordinates along
+the basis give the reduced program, and the pivots are columns that span it.
 """
 
 from typing import NamedTuple
@@ -11,112 +11,234 @@ from typing import NamedTuple
 import numpy as np
 
 from thrifty.allocation.interior_point import Program
+from thrifty.allocation.vectors import copy_range, fill, gather, indices_where, largest, zero_matrix
 from thrifty.numerics.arrays import Bools, Floats, Ints
 from thrifty.numerics.bases import VANISHING, grow_basis, project_off
 from thrifty.numerics.compilation import compiled
-from thrifty.numerics.dense import multiply_transposed, squared_norms, take_columns
+from thrifty.numerics.dense import copy_matrix, multiply_transposed, squared_norms, take_columns
 
 
 class Reduction(NamedTuple):
-    """The normal form of an allocation problem, and the way back."""
+    """The normal form of an allocation problem, with the units to translate its solution back.
 
-    # of dimension r with k' columns and constraints, one of each per row that matters
+    The program has dimension r and k' columns and constraints: one of each per informative arm.
+    """
+
     program: Program
-    anchors: Ints  # (<= r,) columns that span all others
-    rows: Ints  # (k',) which arm a column stands for
-    costs: Floats  # (k',) its gap as a share of the largest
+    spanning_columns: Ints  # (<= r,) columns that span all others
+    rows: Ints  # (k',) the arm of each column
+    costs: Floats  # (k',) gap of the arm / largest gap
     pulls_unit: float  # pulls = pulls_unit * spend / cost
     value_unit: float  # value = value_unit * sum(spend)
 
 
+class Units(NamedTuple):
+    """Factors that make the reduced program independent of the units of the problem."""
+
+    feature_scale: float  # 1 / largest entry of the features
+    largest_gap: float
+    information: float  # 2 (noise / largest gap)^2
+
+
+class Arms(NamedTuple):
+    """Suboptimal arms, n of them, scaled by the units."""
+
+    rows: Ints  # (n,) indices
+    vectors: Floats  # (d, n)
+    sizes: Floats  # (n,) squared lengths
+    costs: Floats  # (n,) gaps
+
+
 @compiled
-def reduce_arms(
-    features: Floats, gaps: Floats, best: Bools, noise: float, base: Floats, homogeneous: bool
+def reduce_arms(features: Floats, gaps: Floats, best: Bools, noise: float) -> Reduction:
+    """Reduce features (k, d), gaps (k,) and best (k,) to the normal form, without base information.
+
+    Optimal arms have infinitely many pulls: the others are projected off their span.
+    """
+    units = _units(features, gaps, best, noise)
+    arms = _suboptimal_arms(features, gaps, best, units)
+    optimal = _scaled_columns(features, indices_where(best), units.feature_scale)
+    d = features.shape[1]
+    basis, pivots = zero_matrix(d, d), np.empty(d, np.int64)
+    first = _span(optimal, _squared_lengths(optimal), basis, pivots)
+    remainders = _remainders(arms.vectors, basis, first)
+    informative = _informative(remainders, arms.sizes)
+    if informative.size < arms.rows.size:
+        arms, remainders = _select(arms, informative), take_columns(remainders, informative)
+    rank = grow_basis(remainders, arms.costs, arms.sizes, basis, first, pivots)
+    directions = _directions(basis, first, rank)
+    no_base = zero_matrix(rank - first, rank - first)
+    program = _normal_form(arms, directions, no_base, True)
+    return _reduction(program, copy_range(pivots, first, rank), arms, units)
+
+
+@compiled
+def reduce_arms_with_base(
+    features: Floats, gaps: Floats, best: Bools, noise: float, base: Floats
 ) -> Reduction:
     """Reduce features (k, d), gaps (k,), best (k,) and base (d, d) to the normal form.
 
-    Features are scaled by their largest entry and gaps by the largest, so that nothing depends on
-    the units. homogeneous: base is zero and best arms are at infinity; otherwise base says all that
-    best arms bring, and they are left out.
+    base includes the information of optimal arms, which are left out. The basis starts with the
+    range of base, so that base vanishes, exactly, along the rest.
     """
-    k, d = features.shape
-    largest, widest = 0.0, 0.0
-    for j in range(k):
-        for i in range(d):
-            largest = max(largest, abs(features[j, i]))
-        if not best[j]:
-            widest = max(widest, gaps[j])
-    scale = 1.0 / largest if largest > 0.0 else 1.0
-    widest = widest if widest > 0.0 else 1.0
-    unit = 2.0 * (noise / widest) ** 2
-
-    basis = np.zeros((d, d))  # orthonormal rows
-    picked = np.empty(d, np.int64)
-    free = _transposed(features, np.flatnonzero(best), scale) if homogeneous else base.copy()
-    free_sizes = np.empty(free.shape[1])
-    squared_norms(free, free_sizes)
-    if not homogeneous:
-        # the columns of base are no vectors of their own: one scale for all
-        free_sizes[:] = free_sizes.max()
-    free_rank = grow_basis(free, np.ones(free.shape[1]), free_sizes, basis, 0, picked)
-    first = free_rank if homogeneous else 0
-
-    rows = np.flatnonzero(~best)
-    arms = _transposed(features, rows, scale)
-    rest, sizes, lengths = arms.copy(), np.empty(rows.size), np.empty(rows.size)
-    squared_norms(arms, sizes)
-    for q in range(free_rank):
-        project_off(basis[q], rest, lengths)
-    squared_norms(rest if homogeneous else arms, lengths)
-    # the others teach nothing and need no proof
-    informative = np.flatnonzero(lengths > VANISHING * VANISHING * sizes)
-    if informative.size < rows.size:
-        arms, rest = take_columns(arms, informative), take_columns(rest, informative)
-        rows, sizes = rows[informative], sizes[informative]
-    costs = gaps[rows] / widest
-    rank = grow_basis(rest, costs, sizes, basis, free_rank, picked)
-    directions = np.ascontiguousarray(basis[first:rank].T)
-    coordinates = np.empty((rank - first, rows.size))
-    multiply_transposed(directions, arms, coordinates)
-    known = np.zeros((rank - first, rank - first))
-    if not homogeneous:
-        known += np.dot(directions.T, np.dot(base, directions)) * (scale * scale / unit)
-        # base has no part there, but for rounding, which must not pass for information
-        known[free_rank:] = 0.0
-        known[:, free_rank:] = 0.0
-    anchors = picked[free_rank:rank].copy()
-    if not homogeneous:
-        spanned = grow_basis(arms, costs, sizes, basis, 0, picked)
-        anchors = picked[:spanned].copy()
-    return Reduction(
-        _normal_form(coordinates, costs, known, homogeneous),
-        anchors,
-        rows,
-        costs,
-        unit,
-        unit * widest,
-    )
+    units = _units(features, gaps, best, noise)
+    arms = _suboptimal_arms(features, gaps, best, units)
+    arms = _select(arms, _informative(arms.vectors, arms.sizes))
+    range_of_base = _copied(base)
+    sizes = _squared_lengths(range_of_base)
+    fill(sizes, largest(sizes))  # columns of one matrix: rounding is relative to the largest
+    d = features.shape[1]
+    basis, pivots = zero_matrix(d, d), np.empty(d, np.int64)
+    base_rank = _span(range_of_base, sizes, basis, pivots)
+    remainders = _remainders(arms.vectors, basis, base_rank)
+    rank = grow_basis(remainders, arms.costs, arms.sizes, basis, base_rank, pivots)
+    directions = _directions(basis, 0, rank)
+    scale = units.feature_scale * units.feature_scale / units.information
+    known = _reduced_base(base, directions, base_rank, scale)
+    program = _normal_form(arms, directions, known, False)
+    spanning = grow_basis(arms.vectors, arms.costs, arms.sizes, basis, 0, pivots)
+    return _reduction(program, copy_range(pivots, 0, spanning), arms, units)
 
 
 @compiled
-def _normal_form(coordinates: Floats, costs: Floats, base: Floats, homogeneous: bool) -> Program:
-    """Columns x / sqrt(cost) of unit cost and constraints x / cost for coordinates (r, k')."""
-    r, n = coordinates.shape
-    columns = np.empty((r, n))
-    constraints = np.empty((r, n))
+def _reduction(program: Program, spanning: Ints, arms: Arms, units: Units) -> Reduction:
+    value_unit = units.information * units.largest_gap
+    return Reduction(program, spanning, arms.rows, arms.costs, units.information, value_unit)
+
+
+@compiled
+def _units(features: Floats, gaps: Floats, best: Bools, noise: float) -> Units:
+    """The units of a problem; 1 in place of a largest entry or gap of 0."""
+    largest_entry, largest_gap = 0.0, 0.0
+    for j in range(features.shape[0]):
+        for i in range(features.shape[1]):
+            largest_entry = max(largest_entry, abs(features[j, i]))
+        if not best[j]:
+            largest_gap = max(largest_gap, gaps[j])
+    scale = 1.0 / largest_entry if largest_entry > 0.0 else 1.0
+    largest_gap = largest_gap if largest_gap > 0.0 else 1.0
+    return Units(scale, largest_gap, 2.0 * (noise / largest_gap) ** 2)
+
+
+@compiled
+def _suboptimal_arms(features: Floats, gaps: Floats, best: Bools, units: Units) -> Arms:
+    suboptimal = np.empty(best.size, np.bool_)
+    for j in range(best.size):
+        suboptimal[j] = not best[j]
+    rows = indices_where(suboptimal)
+    vectors = _scaled_columns(features, rows, units.feature_scale)
+    costs = gather(gaps, rows)
+    for j in range(costs.size):
+        costs[j] /= units.largest_gap
+    return Arms(rows, vectors, _squared_lengths(vectors), costs)
+
+
+@compiled
+def _informative(vectors: Floats, sizes: Floats) -> Ints:
+    """The indices of vectors (d, n) that are not zero relative to their sizes (n,), up to rounding.
+
+    An arm that is zero in the reduced program carries no information, and its constraint holds for
+    any pulls.
+    """
+    lengths = _squared_lengths(vectors)
+    flags = np.empty(lengths.size, np.bool_)
+    for j in range(lengths.size):
+        flags[j] = lengths[j] > VANISHING * VANISHING * sizes[j]
+    return indices_where(flags)
+
+
+@compiled
+def _select(arms: Arms, kept: Ints) -> Arms:
+    """The arms with the given indices among arms."""
+    rows = np.empty(kept.size, np.int64)
+    for j in range(kept.size):
+        rows[j] = arms.rows[kept[j]]
+    vectors = take_columns(arms.vectors, kept)
+    return Arms(rows, vectors, gather(arms.sizes, kept), gather(arms.costs, kept))
+
+
+@compiled
+def _span(vectors: Floats, sizes: Floats, basis: Floats, pivots: Ints) -> int:
+    """Write an orthonormal basis (d, d) of the span of vectors (d, n), which are overwritten.
+
+    sizes (n,) are the squared lengths that rounding is relative to. Returns the rank.
+    """
+    costs = np.empty(sizes.size)
+    fill(costs, 1.0)
+    return grow_basis(vectors, costs, sizes, basis, 0, pivots)
+
+
+@compiled
+def _remainders(vectors: Floats, basis: Floats, rank: int) -> Floats:
+    """vectors (d, n) projected off the first rows of basis (d, d), as many as rank."""
+    out, along = _copied(vectors), np.empty(vectors.shape[1])
+    for q in range(rank):
+        project_off(basis[q], out, along)
+    return out
+
+
+@compiled
+def _squared_lengths(vectors: Floats) -> Floats:
+    """(n,) squared lengths of the columns of vectors (d, n)."""
+    out = np.empty(vectors.shape[1])
+    squared_norms(vectors, out)
+    return out
+
+
+@compiled
+def _copied(matrix: Floats) -> Floats:
+    out = np.empty(matrix.shape)
+    copy_matrix(matrix, out)
+    return out
+
+
+@compiled
+def _reduced_base(base: Floats, directions: Floats, base_rank: int, scale: float) -> Floats:
+    """(r, r) scale D^T base D for the columns of directions D (d, r).
+
+    Base vanishes outside the first base_rank directions: other entries are rounding, and stay 0.
+    """
+    d, r = directions.shape
+    half, product, known = np.empty((d, r)), np.empty((r, r)), zero_matrix(r, r)
+    np.dot(base, directions, half)
+    np.dot(directions.T, half, product)
+    for i in range(base_rank):
+        for j in range(base_rank):
+            known[i, j] += product[i, j] * scale
+    return known
+
+
+@compiled
+def _normal_form(arms: Arms, directions: Floats, base: Floats, homogeneous: bool) -> Program:
+    """Columns x / sqrt(cost) of unit cost and constraints x / cost, in coordinates (r, n)."""
+    r, n = directions.shape[1], arms.costs.size
+    coordinates = np.empty((r, n))
+    multiply_transposed(directions, arms.vectors, coordinates)
+    columns, constraints = np.empty((r, n)), np.empty((r, n))
     for i in range(r):
         for j in range(n):
-            columns[i, j] = coordinates[i, j] / np.sqrt(costs[j])
-            constraints[i, j] = coordinates[i, j] / costs[j]
+            columns[i, j] = coordinates[i, j] / np.sqrt(arms.costs[j])
+            constraints[i, j] = coordinates[i, j] / arms.costs[j]
     return Program(columns, constraints, base, homogeneous)
 
 
 @compiled
-def _transposed(features: Floats, rows: Ints, scale: float) -> Floats:
-    """(d, n): the given rows of features (k, d) as columns, scaled."""
+def _scaled_columns(features: Floats, rows: Ints, scale: float) -> Floats:
+    """The given rows of features (k, d) as columns (d, n), times scale."""
     d = features.shape[1]
     out = np.empty((d, rows.size))
     for j in range(rows.size):
         for i in range(d):
             out[i, j] = scale * features[rows[j], i]
+    return out
+
+
+@compiled
+def _directions(basis: Floats, start: int, stop: int) -> Floats:
+    """Rows start to stop of basis (d, d) as columns (d, stop - start), contiguous."""
+    d = basis.shape[1]
+    out = np.empty((d, stop - start))
+    for q in range(stop - start):
+        for i in range(d):
+            out[i, q] = basis[start + q, i]
     return out

@@ -1,39 +1,61 @@
-"""Solve the normal form on few columns and few constraints, and price all of them until the
-certificate of the whole program closes.
+"""Solution of the normal form on working sets: few columns and few constraints at a time.
 
-Few columns carry spend at the optimum and few constraints bind, but nobody knows which beforehand.
-A round solves the program on a working set, looks at every row from there, adds the worst offenders
-of each kind and drops what has become idle.
+At the optimum few columns have positive spend and few constraints bind, but which ones is not
+known beforehand. A round solves the program on a working set, evaluates all columns and
+constraints at the solution, adds those that violate optimality most and drops those that are far
+from active. Rounds end when the certificate of the whole program is within the tolerance.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from thrifty.allocation.certificate import ROUNDING, lower_bound, upper_bound
+from thrifty.allocation.certificate import (
+    ROUNDING,
+    Bounds,
+    dual_bound,
+    primal_bound,
+    relative_gap,
+)
 from thrifty.allocation.interior_point import Program, interior_point
+from thrifty.allocation.vectors import (
+    fill,
+    gather,
+    indices_where,
+    largest,
+    scatter,
+    total,
+    zero_matrix,
+    zeros,
+)
 from thrifty.numerics.arrays import Bools, Floats, Ints
-from thrifty.numerics.compilation import compiled
-from thrifty.numerics.dense import add_gram, factor, multiply_transposed, take_columns, whiten
+from thrifty.numerics.compilation import compiled, kernel
+from thrifty.numerics.dense import (
+    add_gram,
+    copy_matrix,
+    factor,
+    multiply_transposed,
+    take_columns,
+    whiten,
+)
 
 MAX_ROUNDS = 100
-# restarts from the best point so far, closer to the middle, before a solve is given up
-MAX_STALLS = 5
-CHUNK = 256  # rows priced at a time, so that the buffers stay in the processor's cache
-# up to this size pricing costs next to nothing, and every solve goes straight to the tolerance
-SMALL = 256
-WHOLE = 16  # programs up to this size are solved whole
-# of the tolerance: the last solve goes further, so that idle columns can be told from the others
-FINAL = 0.05
-LOOSE = 0.1  # no working set deserves a tighter solve before the rest has been priced
-WARMTH = 0.02  # how far a warm start is trusted
-MOST_WARMTH = 1e-4  # and how far the last point of this solve, at best
-MET = 1e-7  # excess of a constraint value that counts as none where base information meets it
-IDLE = 0.8  # rows below this share of what would make them matter are dropped
+MAX_STALLS = 5  # rounds without progress before the solve stops
+CHUNK = 256  # columns evaluated at a time, so that the buffers stay in the processor's cache
+WHOLE = 16  # programs up to this size start with the whole program as the working set
+SMALL = 256  # up to this size evaluation is cheap, and every solve goes to the final accuracy
+FINAL = (
+    0.05  # final accuracy of a working set, relative to the tolerance: it separates idle columns
+)
+LOOSE = 0.1  # accuracy of the first working set of a larger program
+WARM_START_ERROR = 0.02  # relative error assumed of an earlier solution
+LEAST_START_ERROR = 1e-4  # and, at least, of the previous round
+FEASIBILITY = 1e-7  # excess of g over 1 that is neglected where base information suffices
+ACTIVE = 0.8  # rows with g or der up to this are dropped from the working set
 
 
 class Solution(NamedTuple):
-    """What a solve reports; spend and prices are written in place."""
+    """Bounds on the optimal value and the work of a solve."""
 
     lower: float
     upper: float
@@ -41,240 +63,295 @@ class Solution(NamedTuple):
     rounds: int
 
 
-class View(NamedTuple):
-    """All rows seen from one point, and whether they are in the working set."""
+class Search(NamedTuple):
+    """A program of k columns and l constraints, the current point, and the working set."""
 
-    g: Floats  # (l,) constraint values; above 1 is a violation
-    der: Floats  # (k,) slopes; above 1 is worth buying
-    binding: Bools  # (l,)
-    chosen: Bools  # (k,)
+    program: Program
+    spanning: Ints  # columns that span every constraint
+    spend: Floats  # (k,)
+    prices: Floats  # (l,) dual variables
+    der: Floats  # (k,) slopes; above 1, more spend on the column lowers the cost
+    g: Floats  # (l,) constraint values; above 1, the constraint is violated
+    chosen: Bools  # (k,) columns of the working set
+    binding: Bools  # (l,) constraints of the working set
+
+
+class Round(NamedTuple):
+    """The result of solving on one working set."""
+
+    steps: int  # Newton steps; -1: the columns do not span the constraints
+    bounds: Bounds  # on the optimal value of the whole program
+    gap: float  # relative gap without idle columns
+    closed: bool  # whether the gap with idle columns is within the tolerance
 
 
 @compiled
 def solve_program(
-    program: Program, anchors: Ints, spend: Floats, prices: Floats, warm: bool, tol: float
+    program: Program,
+    spanning_columns: Ints,
+    spend: Floats,
+    prices: Floats,
+    warm: bool,
+    tol: float,
 ) -> Solution:
-    """Minimise sum(spend) for k columns and l constraints; spend (k,) and prices (l,) are written
-    in place.
+    """Minimise sum(spend) for k columns and l constraints; writes spend (k,) and prices (l,).
 
-    anchors: columns that span every constraint. Where the program is homogeneous the constraints of
-    the same index must span as well. warm: spend and prices hold an earlier solution.
+    spanning_columns : indices of columns that span every constraint. If the program is
+        homogeneous, the constraints of the same indices must span as well
+    prices : dual variables of the constraints
+    warm : whether spend and prices hold an earlier solution to start from
+    tol : relative gap to certify
     """
     k, l = spend.size, prices.size
-    view = View(np.zeros(l), np.zeros(k), np.zeros(l, np.bool_), np.zeros(k, np.bool_))
-    if _base_suffices(program, view.g):
-        for j in range(k):
-            spend[j] = 0.0
-        for i in range(l):
-            prices[i] = 0.0
+    search = Search(
+        program,
+        spanning_columns,
+        spend,
+        prices,
+        zeros(k),
+        zeros(l),
+        np.empty(k, np.bool_),
+        np.empty(l, np.bool_),
+    )
+    if _base_suffices(program, search.g):
+        fill(spend, 0.0)
+        fill(prices, 0.0)
         return Solution(0.0, 0.0, 0, 0)
-    resumed = warm and _resume(program, anchors, spend, prices, view)
+    resumed = warm and _start_warm(search)
     if not resumed:
-        _open(program, anchors, spend, prices, view)
-    small = max(k, l) <= SMALL
-    warmth = WARMTH if resumed else 0.0
-    inner = FINAL * tol if resumed and small else LOOSE
-    lower, upper, iterations, rounds, stalls = 0.0, np.inf, 0, 0, 0
+        _start_cold(search)
+    solution = _run_rounds(search, resumed, tol)
+    if program.homogeneous:
+        _scale_to_cost(spend, solution.upper)
+    return solution
+
+
+@compiled
+def _run_rounds(search: Search, resumed: bool, tol: float) -> Solution:
+    """Solve on working sets until the certificate is within tol or no progress is left."""
+    final = FINAL * tol
+    small = max(search.spend.size, search.prices.size) <= SMALL
+    accuracy = final if resumed and small else LOOSE
+    start_error = WARM_START_ERROR if resumed else 0.0
+    bounds = Bounds(0.0, np.inf)
+    iterations, rounds, stalls = 0, 0, 0
     while rounds < MAX_ROUNDS:
-        chosen, binding = np.flatnonzero(view.chosen), np.flatnonzero(view.binding)
-        few = _restrict(program, chosen, binding)
-        a, w = _pick(spend, chosen), _pick(prices, binding)
-        if chosen.size == k and binding.size == l:
-            inner = min(inner, FINAL * tol)
-        steps = interior_point(few, a, w, warmth, inner)
+        if _all_set(search.chosen) and _all_set(search.binding):  # the whole program
+            accuracy = min(accuracy, final)
+        result = _solve_working_set(search, start_error, accuracy, tol)
         rounds += 1
-        if steps < 0:  # the chosen columns do not span what the constraints ask for
+        if result.steps < 0:
             stalls += 1
             if stalls > MAX_STALLS:
                 break
-            _keep_anchors(program, anchors, view)
-            for j in range(k):
-                spend[j] = view.chosen[j]
-            warmth = 0.0
+            _include_spanning(search)
+            _spend_equally(search.spend, search.chosen)
+            start_error = 0.0
             continue
-        iterations += steps
-        lower, upper = _price(program, few, a, w, view)
-        gap = _relative_gap(lower, upper)
-        closed = gap <= tol
-        if closed:
-            lower, upper, gap = _tidy(program, few, chosen, a, w, view, lower, upper, tol)
-        _put(spend, chosen, a)
-        _put(prices, binding, w)
-        if closed and (gap <= tol or gap > LOOSE or inner <= FINAL * tol):
-            break
-        if closed:  # but for idle columns, which a tighter solve without them will do without
-            inner, warmth = FINAL * tol, MOST_WARMTH
+        iterations += result.steps
+        bounds, gap = result.bounds, result.gap
+        if result.closed:
+            if gap <= tol or gap > LOOSE or accuracy <= final:
+                break
+            # idle columns are still needed to meet tol: solve without them, to higher accuracy
+            accuracy, start_error = final, LEAST_START_ERROR
             continue
-        added = _change_sets(program, anchors, gap, view)
-        stalls += added == 0 and inner <= FINAL * tol
+        added = _change_working_set(search, gap)
+        stalls += added == 0 and accuracy <= final
         if stalls > MAX_STALLS:
             break
-        inner = (
-            FINAL * tol
-            if small
-            else max(FINAL * tol, min(0.1 * gap, inner if added else 0.1 * inner))
-        )
-        warmth = min(0.3, max(gap, MOST_WARMTH))
-    if program.homogeneous:
-        _scale_to_cost(spend, upper)
-    return Solution(lower, upper, iterations, rounds)
+        finer = min(0.1 * gap, accuracy if added else 0.1 * accuracy)
+        accuracy = final if small else max(final, finer)
+        start_error = min(0.3, max(gap, LEAST_START_ERROR))
+    return Solution(bounds.lower, bounds.upper, iterations, rounds)
 
 
 @compiled
-def _scale_to_cost(spend: Floats, cost: float) -> None:
-    """Make spend (k,) cost what upper says, sum(spend) max g: with that every constraint is met."""
-    total = 0.0
-    for j in range(spend.size):
-        total += spend[j]
-    for j in range(spend.size):
-        spend[j] *= cost / total
+def _solve_working_set(search: Search, start_error: float, accuracy: float, tol: float) -> Round:
+    """Solve on the working set, and evaluate the whole program at the solution."""
+    chosen, binding = indices_where(search.chosen), indices_where(search.binding)
+    few = _restrict(search.program, chosen, binding)
+    a, w = gather(search.spend, chosen), gather(search.prices, binding)
+    steps = interior_point(few, a, w, start_error, accuracy)
+    if steps < 0:
+        return Round(steps, Bounds(0.0, np.inf), 1.0, False)
+    bounds = _evaluate(search, few, a, w)
+    gap = relative_gap(bounds)
+    closed = gap <= tol
+    if closed:
+        bounds, gap = _drop_idle_columns(search, few, chosen, a, w, bounds, tol)
+    scatter(a, chosen, search.spend)
+    scatter(w, binding, search.prices)
+    return Round(steps, bounds, gap, closed)
 
 
 @compiled
-def _relative_gap(lower: float, upper: float) -> float:
-    """upper / lower - 1, or 1 where it would be larger or undefined."""
-    return min(1.0, upper / lower - 1.0) if lower > 0.0 else 1.0
+def _drop_idle_columns(
+    search: Search, few: Program, chosen: Ints, a: Floats, w: Floats, bounds: Bounds, tol: float
+) -> tuple[Bounds, float]:
+    """Set the spend of idle columns to 0 if the gap stays within tol; returns bounds and gap.
 
-
-@compiled
-def _tidy(
-    program: Program,
-    few: Program,
-    chosen: Ints,
-    a: Floats,
-    w: Floats,
-    view: View,
-    lower: float,
-    upper: float,
-    tol: float,
-) -> tuple[float, float, float]:
-    """Set to zero what the interior-point method left on idle columns, unless that opens the
-    certificate; returns the bounds and the gap without them.
-
-    A column is idle where its share of the spend is below its reduced cost, 1 - der: at the optimum
-    one of the two is zero. The working set loses idle columns in any case.
+    A column is idle if its share of the spend is below its reduced cost, 1 - der: at the optimum
+    one of the two is zero. Idle columns leave the working set in either case, and the gap returned
+    is the one without them.
     """
     trimmed = np.empty(a.size)
-    cost, steepest, idle = 0.0, 0.0, 0
+    cost, largest_slope, idle = total(a), 0.0, 0
     for j in range(a.size):
-        cost += a[j]
-        steepest = max(steepest, view.der[chosen[j]])
-    # pays for the trimming where no scaling is exact
-    stretch = 1.0 if program.homogeneous else 1.0 + 0.25 * tol
+        largest_slope = max(largest_slope, search.der[chosen[j]])
+    # where no scaling is exact, the other columns grow to keep the constraints satisfied
+    stretch = 1.0 if search.program.homogeneous else 1.0 + 0.25 * tol
     for j in range(a.size):
-        busy = a[j] >= cost * (1.0 - view.der[chosen[j]] / steepest)
-        view.chosen[chosen[j]] = busy
-        trimmed[j] = stretch * a[j] if busy else 0.0
-        idle += not busy
+        active = a[j] >= cost * (1.0 - search.der[chosen[j]] / largest_slope)
+        search.chosen[chosen[j]] = active
+        trimmed[j] = stretch * a[j] if active else 0.0
+        idle += not active
     if idle == 0:
-        return lower, upper, _relative_gap(lower, upper)
-    trimmed_lower, trimmed_upper = _price(program, few, trimmed, w, view)
-    gap = _relative_gap(trimmed_lower, trimmed_upper)
+        return bounds, relative_gap(bounds)
+    trimmed_bounds = _evaluate(search, few, trimmed, w)
+    gap = relative_gap(trimmed_bounds)
     if gap > tol:
-        return lower, upper, gap
+        return bounds, gap
     for j in range(a.size):
         a[j] = trimmed[j]
-    return trimmed_lower, trimmed_upper, gap
+    return trimmed_bounds, gap
+
+
+@kernel
+def _scale_to_cost(spend: Floats, cost: float) -> None:
+    """Scale spend (k,) to the upper bound, sum(spend) max g: every constraint is then satisfied."""
+    unscaled = total(spend)
+    for j in range(spend.size):
+        spend[j] *= cost / unscaled
 
 
 @compiled
 def _base_suffices(program: Program, g: Floats) -> bool:
-    """Whether base information alone meets every constraint, so nearly that what is missing could
-    not be certified.
-    """
+    """Whether base information alone satisfies every constraint, up to FEASIBILITY."""
     if program.homogeneous:
         return g.size == 0
-    root = program.base.copy()
+    root = np.empty(program.base.shape)
+    copy_matrix(program.base, root)
     if not factor(root, 0.0):
         return False
-    return _quadratic_forms(root, root, False, program.constraints, g) <= 1.0 + MET
+    return _quadratic_forms(root, root, False, program.constraints, g) <= 1.0 + FEASIBILITY
 
 
 @compiled
-def _resume(program: Program, anchors: Ints, spend: Floats, prices: Floats, view: View) -> bool:
-    """Make the support of an earlier solution the working set; False where it is no help: it spans
-    too little, or is far from feasible.
+def _start_warm(search: Search) -> bool:
+    """Make the support of an earlier solution the working set.
+
+    Returns False, for a cold start, where its columns do not span the constraints or, without base
+    information, where its bounds are far apart.
     """
+    program, d = search.program, search.program.base.shape[0]
     floor = 0.0
-    for i in range(prices.size):
-        floor = max(floor, 1e-6 * prices[i])
-    for i in range(prices.size):
-        view.binding[i] = prices[i] > floor
-    for j in range(spend.size):
-        view.chosen[j] = spend[j] > 0.0
-    chosen, binding = np.flatnonzero(view.chosen), np.flatnonzero(view.binding)
+    for i in range(search.prices.size):
+        floor = max(floor, 1e-6 * search.prices[i])
+    for i in range(search.prices.size):
+        search.binding[i] = search.prices[i] > floor
+    for j in range(search.spend.size):
+        search.chosen[j] = search.spend[j] > 0.0
+    chosen, binding = indices_where(search.chosen), indices_where(search.binding)
     few = _restrict(program, chosen, binding)
-    lower, upper = _price(program, few, _pick(spend, chosen), _pick(prices, binding), view)
-    if program.homogeneous:
-        for j in anchors:
-            view.binding[j] = True
-    else:
-        for j in anchors:
-            view.chosen[j] = True
-    _admit(view.der, view.chosen, program.base.shape[0], 1.0 + WARMTH)
-    _admit(view.g, view.binding, program.base.shape[0], 1.0)
-    return lower > 0.0 and (upper < 3.0 * lower or not program.homogeneous)
+    a, w = gather(search.spend, chosen), gather(search.prices, binding)
+    bounds = _evaluate(search, few, a, w)
+    _include(search.spanning, search.binding if program.homogeneous else search.chosen)
+    _add_highest(search.der, search.chosen, d, 1.0 + WARM_START_ERROR)
+    _add_highest(search.g, search.binding, d, 1.0)
+    return bounds.lower > 0.0 and (bounds.upper < 3.0 * bounds.lower or not program.homogeneous)
 
 
 @compiled
-def _open(program: Program, anchors: Ints, spend: Floats, prices: Floats, view: View) -> None:
-    """The first working set: all of a small program, or what looks best from the middle of a large
-    one.
+def _start_cold(search: Search) -> None:
+    """Choose the first working set: all of a small program, else the highest rows at one point.
+
+    The point is equal spend on all columns or, where base is positive definite, no spend.
     """
+    program, spend, prices = search.program, search.spend, search.prices
     most = 2 * program.base.shape[0]
     whole = max(spend.size, prices.size) <= WHOLE
-    # where base spans, the middle is where nothing has been bought
-    spread_out = program.homogeneous or not factor(program.base.copy(), 0.0)
+    fill(spend, 1.0 if program.homogeneous or not _is_positive_definite(program.base) else 0.0)
+    fill(prices, 1.0)
     for j in range(spend.size):
-        view.chosen[j] = whole
-        spend[j] = spread_out
+        search.chosen[j] = whole
     for i in range(prices.size):
-        view.binding[i] = whole
-        prices[i] = 1.0
-    _keep_anchors(program, anchors, view)
+        search.binding[i] = whole
+    _include_spanning(search)
     if not whole:
-        _price(program, program, spend, prices, view)
-        _admit(view.g, view.binding, most, 0.0)
-        _admit(view.der, view.chosen, most, 0.0)
+        _evaluate(search, program, spend, prices)
+        _add_highest(search.g, search.binding, most, 0.0)
+        _add_highest(search.der, search.chosen, most, 0.0)
+    _spend_equally(spend, search.chosen)
+
+
+@kernel
+def _spend_equally(spend: Floats, chosen: Bools) -> None:
+    """Set spend (k,) to 1 on the chosen columns, and to 0 elsewhere."""
     for j in range(spend.size):
-        spend[j] = view.chosen[j]
+        spend[j] = 1.0 if chosen[j] else 0.0
 
 
 @compiled
-def _change_sets(program: Program, anchors: Ints, gap: float, view: View) -> int:
-    """Admit the rows that keep the certificate open, drop idle ones once the end is near; returns
-    how many were admitted.
+def _is_positive_definite(matrix: Floats) -> bool:
+    """Whether a Cholesky factor of matrix (d, d) exists."""
+    root = np.empty(matrix.shape)
+    copy_matrix(matrix, root)
+    return factor(root, 0.0)
+
+
+@kernel
+def _all_set(flags: Bools) -> bool:
+    for j in range(flags.size):
+        if not flags[j]:
+            return False
+    return True
+
+
+@compiled
+def _change_working_set(search: Search, gap: float) -> int:
+    """Add the rows that violate optimality, drop inactive ones; returns how many were added.
+
+    Rows are dropped only once the gap is small and the working set large.
     """
-    d = program.base.shape[0]
-    columns, constraints = np.flatnonzero(view.chosen), np.flatnonzero(view.binding)
+    d = search.program.base.shape[0]
+    chosen, binding = indices_where(search.chosen), indices_where(search.binding)
     threshold = 1.0 + 0.01 * gap
-    # what no scaling will mend must go altogether
-    violation = threshold if program.homogeneous else 1.0 + ROUNDING
-    added = _admit(view.der, view.chosen, max(2 * d, columns.size // 2), threshold)
-    added += _admit(view.g, view.binding, max(2 * d, constraints.size // 2), violation)
-    if gap < 0.1 and columns.size > 4 * d:
-        _drop(view.der, view.chosen, columns)
-        _drop(view.g, view.binding, constraints)
-        _keep_anchors(program, anchors, view)
+    # with base information the point cannot be rescaled: every violation counts
+    violation = threshold if search.program.homogeneous else 1.0 + ROUNDING
+    added = _add_highest(search.der, search.chosen, max(2 * d, chosen.size // 2), threshold)
+    added += _add_highest(search.g, search.binding, max(2 * d, binding.size // 2), violation)
+    if gap < 0.1 and chosen.size > 4 * d:
+        _keep_active(search.der, search.chosen, chosen)
+        _keep_active(search.g, search.binding, binding)
+        _include_spanning(search)
     return added
 
 
-@compiled
-def _keep_anchors(program: Program, anchors: Ints, view: View) -> None:
-    """Put the anchors into the working set: columns so that every constraint can be met,
-    constraints so that A stays bounded from below.
+@kernel
+def _include_spanning(search: Search) -> None:
+    """Add the spanning columns to the working set and, if homogeneous, their constraints.
+
+    The columns make every constraint satisfiable; the constraints bound A from below.
     """
-    for j in anchors:
-        view.chosen[j] = True
-    if program.homogeneous:
-        for j in anchors:
-            view.binding[j] = True
+    _include(search.spanning, search.chosen)
+    if search.program.homogeneous:
+        _include(search.spanning, search.binding)
+
+
+@kernel
+def _include(indices: Ints, members: Bools) -> None:
+    """Set the flags members (n,) at the indices."""
+    for j in range(indices.size):
+        members[indices[j]] = True
 
 
 @compiled
-def _admit(scores: Floats, members: Bools, most: int, threshold: float) -> int:
-    """Take rows with the highest scores (k,) above threshold into the working set, so many at most;
-    returns how many.
+def _add_highest(scores: Floats, members: Bools, most: int, threshold: float) -> int:
+    """Add the rows with the highest scores (n,) above threshold, at most `most`.
+
+    Returns how many were added. The cut between them is found by bisection, only so far that more
+    than half of `most` pass.
     """
     low, high = threshold, threshold
     for j in range(scores.size):
@@ -294,105 +371,82 @@ def _admit(scores: Floats, members: Bools, most: int, threshold: float) -> int:
         cut = 0.5 * (low + high)
     added = 0
     for j in range(scores.size):
-        # more only where scores are tied: copies of one row
+        # more than `most` pass only if scores are tied, as those of equal rows are
         if not members[j] and scores[j] > cut and added < most:
             members[j] = True
             added += 1
     return added
 
 
-@compiled
-def _drop(scores: Floats, members: Bools, candidates: Ints) -> None:
-    """Take idle candidates out of the working set."""
+@kernel
+def _keep_active(scores: Floats, members: Bools, candidates: Ints) -> None:
+    """Keep only those candidates in the working set whose scores (n,) are above ACTIVE."""
     for j in candidates:
-        members[j] = scores[j] > IDLE
+        members[j] = scores[j] > ACTIVE
 
 
 @compiled
-def _price(program: Program, few: Program, a: Floats, w: Floats, view: View) -> tuple[float, float]:
-    """Look at the whole program from spend a and prices w on the few; returns its certificate."""
-    d = few.base.shape[0]
-    root = few.base.copy()
+def _evaluate(search: Search, few: Program, a: Floats, w: Floats) -> Bounds:
+    """Evaluate g and der of all rows at spend a and dual variables w on the working set.
+
+    Returns the certificate of the whole program.
+    """
+    program, d = search.program, few.base.shape[0]
+    root = np.empty((d, d))
+    copy_matrix(few.base, root)
     add_gram(few.columns, a, root)
     if not factor(root, 0.0):
-        return 0.0, np.inf
+        return Bounds(0.0, np.inf)
     whitened = np.empty((d, w.size))
     whiten(root, few.constraints, whitened)
-    spread = np.zeros((d, d))
+    spread = zero_matrix(d, d)
     add_gram(whitened, w, spread)
-    largest = _quadratic_forms(root, spread, False, program.constraints, view.g)
-    steepest = _quadratic_forms(root, spread, True, program.columns, view.der)
-    priced, total, earned, cost = 0.0, 0.0, 0.0, 0.0
+    largest_value = _quadratic_forms(root, spread, False, program.constraints, search.g)
+    largest_slope = _quadratic_forms(root, spread, True, program.columns, search.der)
+    weighted_value, slope_spend = 0.0, 0.0
     for i in range(w.size):
-        total += w[i]
         for k in range(d):
-            priced += w[i] * whitened[k, i] * whitened[k, i]
-    for j in range(a.size):
-        cost += a[j]
-    if not few.homogeneous:  # otherwise earned = priced, by Euler's identity, and is not asked for
+            weighted_value += w[i] * whitened[k, i] * whitened[k, i]
+    if not few.homogeneous:  # otherwise the dual bound does without, by Euler's identity
         slopes = np.empty(a.size)
         _quadratic_forms(root, spread, True, few.columns, slopes)
         for j in range(a.size):
-            earned += a[j] * slopes[j]
-    return lower_bound(few.homogeneous, priced, total, steepest, earned), upper_bound(
-        few.homogeneous, cost, largest
-    )
+            slope_spend += a[j] * slopes[j]
+    homogeneous = few.homogeneous
+    lower = dual_bound(homogeneous, weighted_value, total(w), largest_slope, slope_spend)
+    return Bounds(lower, primal_bound(homogeneous, total(a), largest_value))
 
 
 @compiled
 def _quadratic_forms(
     root: Floats, middle: Floats, weighted: bool, vectors: Floats, out: Floats
 ) -> float:
-    """out (k,) = x^T R^-1 middle R^-T x for the columns x of vectors (d, k), middle left out unless
-    weighted; returns the largest.
+    """out (n,) = x^T R^-1 M R^-T x for the columns x of vectors (d, n); returns the largest.
+
+    R is root (d, d) and M is middle (d, d), or the identity unless weighted.
     """
     d, n = vectors.shape
     width = min(CHUNK, n)
-    chunk = np.zeros((d, width))
-    white = np.empty((d, width))
-    turned = np.empty((d, width))
-    largest = 0.0
+    chunk, whitened, product = zero_matrix(d, width), np.empty((d, width)), np.empty((d, width))
     for start in range(0, n, CHUNK):
         size = min(CHUNK, n - start)
         for k in range(d):
             for j in range(size):
                 chunk[k, j] = vectors[k, start + j]
-        whiten(root, chunk, white)
+        whiten(root, chunk, whitened)
         if weighted:
-            multiply_transposed(middle, white, turned)
+            multiply_transposed(middle, whitened, product)
         for j in range(size):
             out[start + j] = 0.0
         for k in range(d):
             for j in range(size):
-                out[start + j] += white[k, j] * (turned[k, j] if weighted else white[k, j])
-        for j in range(size):
-            largest = max(largest, out[start + j])
-    return largest
+                out[start + j] += whitened[k, j] * (product[k, j] if weighted else whitened[k, j])
+    return largest(out)
 
 
 @compiled
 def _restrict(program: Program, chosen: Ints, binding: Ints) -> Program:
     """The program on the chosen columns and the binding constraints."""
-    columns, constraints = (
-        take_columns(program.columns, chosen),
-        take_columns(program.constraints, binding),
-    )
+    columns = take_columns(program.columns, chosen)
+    constraints = take_columns(program.constraints, binding)
     return Program(columns, constraints, program.base, program.homogeneous)
-
-
-@compiled
-def _pick(values: Floats, chosen: Ints) -> Floats:
-    """values (k,) at the chosen indices."""
-    out = np.empty(chosen.size)
-    for j in range(chosen.size):
-        out[j] = values[chosen[j]]
-    return out
-
-
-@compiled
-def _put(values: Floats, chosen: Ints, few: Floats) -> None:
-    """Write few (n,) to values (k,) at the chosen indices, zero elsewhere."""
-    for j in range(values.size):
-        values[j] = 0.0
-    for j in range(chosen.size):
-        values[chosen[j]] = few[j]
