@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 import numba
 from numba import types
-from numba.core import dispatcher
+from numba.core import compiler, dispatcher
 from numba.core.registry import CPUDispatcher
 
 from thrifty.numerics.machine_code import DiskCache, cache_folder
@@ -58,10 +58,7 @@ class _Callee(CPUDispatcher):
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
         super().__init__(function, {}, {"nopython": True, **options})
-        pipeline = vars(self)["_compiler"].pipeline_class
-        self._compiler = _CalleeCompiler(
-            function, self.targetdescr, self.targetoptions, {}, pipeline
-        )
+        _compile_with(self, _CalleeCompiler)
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         """Compile for the types of a call. A literal 0 is an int64: one version serves both."""
@@ -73,12 +70,39 @@ class _Callee(CPUDispatcher):
         self.overloads[tuple(result.signature.args)] = result
 
 
+class _Flags(compiler.Flags):
+    """Compiler flags that are cheap to compare: Numba does so a hundred thousand times per solver.
+
+    Numba hashes the names of all options, which never change, and compares the value of each.
+    """
+
+    __slots__ = ()
+
+    _HASH = hash(tuple(sorted(compiler.Flags.options)))
+
+    def __hash__(self) -> int:
+        return self._HASH
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, compiler.Flags):
+            return NotImplemented
+        same: bool = self._values == other._values or self.values() == other.values()
+        return same
+
+
+class _EntryCompiler(FunctionCompiler):  # type: ignore[misc]  # Numba has no type hints here
+    """Compiles a function for Python."""
+
+    def _customize_flags(self, flags: Any) -> Any:
+        return _Flags(flags)  # type: ignore[no-untyped-call]  # inherited from Numba
+
+
 class _CalleeCompiler(FunctionCompiler):  # type: ignore[misc]  # Numba has no type hints here
     """Stops before machine code: no wrappers, no optimisation, nothing that could be run."""
 
     def _customize_flags(self, flags: Any) -> Any:
         flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
-        return flags
+        return _Flags(flags)  # type: ignore[no-untyped-call]  # inherited from Numba
 
     def compile(self, args: Any, return_type: Any) -> Any:
         """Lower the function; the result is named by an object of its own instead of an address."""
@@ -92,6 +116,14 @@ class _CalleeCompiler(FunctionCompiler):  # type: ignore[misc]  # Numba has no t
         library._optimize_final_module = lambda: None
         library._finalize_final_module = finalize
         return result._replace(entry_point=object())
+
+
+def _compile_with(function: Any, kind: Any) -> None:
+    """Replace the compiler of a Numba dispatcher."""
+    old = vars(function)["_compiler"]
+    function._compiler = kind(
+        old.py_func, old.targetdescr, old.targetoptions, {}, old.pipeline_class
+    )
 
 
 class _Kernel(_Callee):
@@ -112,14 +144,19 @@ class _CompiledFunction(_Callee):
 
     @cached_property
     def entry(self) -> Any:
-        entry: Any = numba.njit(**COMPILED)(self.py_func)
+        entry = self._new_entry()
         if cache_folder() is not None:
             entry._cache = DiskCache(self.py_func)
         return entry
 
     @cached_property
     def uncached(self) -> Any:
-        return numba.njit(**COMPILED)(self.py_func)
+        return self._new_entry()
+
+    def _new_entry(self) -> Any:
+        entry: Any = numba.njit(**COMPILED)(self.py_func)
+        _compile_with(entry, _EntryCompiler)
+        return entry
 
     def __call__(self, *args: Any) -> Any:
         return self.entry(*args)
