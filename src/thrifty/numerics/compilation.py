@@ -15,7 +15,7 @@ This uses parts of Numba that are not public: pyproject.toml admits only version
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numba
 from numba import types
@@ -86,7 +86,8 @@ class _Flags(compiler.Flags):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, compiler.Flags):
             return NotImplemented
-        same: bool = self._values == other._values or self.values() == other.values()
+        mine, others = cast(Any, self), cast(Any, other)
+        same: bool = mine._values == others._values or mine.values() == others.values()
         return same
 
 
