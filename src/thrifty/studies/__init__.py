@@ -1,1 +1,1 @@
-""""""
+"""Studies: many replications of policies on instances, kept in files, run in threads or on Dask."""
