@@ -1,1 +1,1 @@
-""""""
+"""Experiments: the paper's reproduction and its claims, and the arena with its ranking."""
