@@ -60,7 +60,7 @@ def labels_figure(results: Sequence[Result]) -> "Figure":
 
 
 def tail_figure(results: Sequence[Result]) -> "Figure":
-    """Median, mean, 95th percentile and maximum of each policy's regret: one panel per instance."""
+    """Median, mean, 95th percentile and worst run of each policy: one panel per instance."""
     return with_legend(panels(longest(results), _draw_tail))
 
 
@@ -193,7 +193,7 @@ def _draw_tail(axes: "Axes", results: Sequence[Result], policies: Sequence[str])
             ("|", "median", result.median),
             ("o", "mean", result.mean),
             ("D", "95th percentile", result.p95),
-            ("x", "maximum", result.max),
+            ("x", "worst run", result.max),
         )
         axes.hlines(row, result.median, result.max, color=colour, linewidth=1)
         for marker, label, value in marks:

@@ -38,7 +38,7 @@ FIGURES: dict[str, tuple[DrawFigure, str]] = {
     "labels": (labels_figure, "Mean regret, split by the reason for which arms were played."),
     "tail": (
         tail_figure,
-        "Median, mean, 95th percentile and maximum of the regret at the longest horizon.",
+        "Median, mean, 95th percentile and worst run at the longest horizon.",
     ),
 }
 
