@@ -9,6 +9,7 @@ import pytest
 
 import thrifty as th
 from tests.command_line import thrifty
+from thrifty.policies import POLICIES
 from thrifty.problem.catalog import CATALOG
 
 
@@ -374,3 +375,28 @@ with patch("thrifty.cli.tables.print_policies", speak):
         [sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=60
     )
     assert done.stderr == "thrifty: careful\nthrifty: compiling for this machine\n"
+
+
+def test_warm_up_leaves_nothing_to_compile():
+    done = thrifty("warm-up")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"compiled the solver and {len(POLICIES)} policies\n"
+    code = """
+import sys
+from numba.core import event
+import thrifty as th
+from thrifty.extending.conformance import LearnerPlayer
+from thrifty.policies import POLICIES
+from thrifty.simulation.replication import simulate
+with event.install_recorder("numba:compile") as recorder:
+    th.lower_bound(th.instance("scenario-one"))
+    for name in POLICIES:
+        th.run("fixed-u0.1", name, horizon=10, replications=1)
+        simulate(th.instance("fixed-u0.1"), LearnerPlayer(th.policy(name), seed=0), horizon=10)
+compiled = [entry.data["dispatcher"].py_func for _, entry in recorder.buffer if entry.is_start]
+print([one.__qualname__ for one in compiled if one.__module__.startswith("thrifty")])
+"""
+    found = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=300
+    )
+    assert found.stdout == "[]\n"

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from thrifty.cli import lookups, studies
+from thrifty.cli import lookups, studies, warming
 from thrifty.errors import ThriftyError
 
 app = typer.Typer(
@@ -29,6 +29,7 @@ for command in (
     studies.report,
 ):
     app.command()(command)
+app.command("warm-up")(warming.warm_up)
 
 
 def main() -> None:

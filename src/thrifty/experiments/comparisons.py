@@ -77,9 +77,19 @@ class Pair:
     policy: str
     rival: str
 
+    def at(self, table: ResultTable, horizon: int) -> tuple[Result, Result]:
+        """Their results at a horizon."""
+        return (
+            table.at(self.instance, self.policy, horizon),
+            table.at(self.instance, self.rival, horizon),
+        )
+
     def longest(self, table: ResultTable) -> tuple[Result, Result]:
-        """Their results at the longest horizon."""
-        return table.longest(self.instance, self.policy), table.longest(self.instance, self.rival)
+        """Their results at the longest horizon of each."""
+        return (
+            table.longest(self.instance, self.policy),
+            table.longest(self.instance, self.rival),
+        )
 
 
 @dataclass(frozen=True)
@@ -89,10 +99,7 @@ class Less(Pair):
     def find(self, table: ResultTable) -> Finding:
         clear = {}
         for n in table.horizons(self.instance, self.policy):
-            mine, other = (
-                table.at(self.instance, self.policy, n),
-                table.at(self.instance, self.rival, n),
-            )
+            mine, other = self.at(table, n)
             mean, se = _estimate(other.final - mine.final)
             clear[n] = mean > CLEAR * se
         since = next((n for n in clear if all(clear[later] for later in clear if later >= n)), None)
@@ -140,10 +147,7 @@ class Alike(Pair):
 
     def find(self, table: ResultTable) -> Finding:
         n = self.horizon or table.horizons(self.instance, self.policy)[-1]
-        mine, other = (
-            table.at(self.instance, self.policy, n),
-            table.at(self.instance, self.rival, n),
-        )
+        mine, other = self.at(table, n)
         mean, se = _estimate(other.final - mine.final)
         margin = self.share * other.mean
         words = (
