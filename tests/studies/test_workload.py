@@ -57,6 +57,15 @@ def test_a_slow_policy_is_weighted_by_its_measured_time():
     assert load.seconds_left(elapsed) == pytest.approx(9 * 20.0)
 
 
+def test_a_horizon_is_weighted_by_its_measured_time():
+    """Short runs take more time per round: they do not make long ones look slow."""
+    short, long = chunks_of(th.OAM(), 4, horizon=1000), chunks_of(th.OAM(), 4, horizon=10_000)
+    load = Workload([*short, *long])
+    play(load, short[0], 2.0)
+    play(load, long[0], 3.0)
+    assert load.seconds_left(5.0) == pytest.approx(3 * 2.0 + 3 * 3.0)
+
+
 def test_at_the_end_nothing_remains():
     chunks = chunks_of(th.Greedy(), 3)
     load = Workload(chunks)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 from thrifty.allocation.bound import lower_bound
@@ -230,9 +231,11 @@ def _try_out(work: Sequence[_Work], executor: Executor, progress: bool | None) -
 
 
 def _play(work: Sequence[_Work], executor: Executor, progress: bool | None) -> None:
-    """Compute and keep all missing chunks."""
+    """Compute and keep all missing chunks, in random order: see Workload."""
     owners = {chunk: one for one in work for chunk in one.chunks}
-    load, started = Workload(owners), time.monotonic()
+    chunks = list(owners)
+    Random(0).shuffle(chunks)
+    load, started = Workload(chunks), time.monotonic()
 
     with progress_bar("playing", load.total, show=progress) as bar:
 
@@ -242,7 +245,7 @@ def _play(work: Sequence[_Work], executor: Executor, progress: bool | None) -> N
             speed = f"{load.rounds / max(elapsed, 1e-9) / 1e6:.2f} M rounds/s"
             bar.advance(cost, note=speed + (f", {duration(left)} left" if left else ""))
 
-        with closing(executor.run(list(owners), tick)) as arriving:
+        with closing(executor.run(chunks, tick)) as arriving:
             for chunk, batch in arriving:
                 owners[chunk].add(batch)
                 load.finish(chunk, batch.seconds)
