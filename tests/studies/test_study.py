@@ -227,7 +227,7 @@ class Interrupting(Broken):
 def test_an_interruption_ends_the_run():
     # the other policy alone would take hours
     with pytest.raises(KeyboardInterrupt):
-        th.run("fixed-u0.1", [Interrupting(), "linucb"], horizon=10**9, replications=100)
+        th.run("fixed-u0.1", [Interrupting(), "linucb"], horizon=10**11, replications=1, threads=2)
 
 
 def test_no_bar_where_stderr_is_no_terminal(capsys):
