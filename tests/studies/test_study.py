@@ -8,6 +8,7 @@ import pytest
 
 import thrifty as th
 from tests.agreement import same
+from thrifty.studies.executors import Threads
 
 
 def test_the_same_bits_for_any_number_of_threads_and_any_company():
@@ -233,3 +234,20 @@ def test_an_interruption_ends_the_run():
 def test_no_bar_where_stderr_is_no_terminal(capsys):
     th.run("fixed-u0.1", "lints", horizon=200, replications=2)
     assert capsys.readouterr().err == ""
+
+
+def test_chunks_are_played_in_random_order(monkeypatch):
+    """So that the chunks that are done are representative when the remaining time is estimated."""
+    orders, play = [], Threads.run
+
+    def run(self, chunks, tick):
+        orders.append([chunk.task.horizon for chunk in chunks])
+        return play(self, chunks, tick)
+
+    monkeypatch.setattr(Threads, "run", run)
+    for _ in range(2):
+        th.run("fixed-u0.1", "greedy", horizon=range(10, 40), replications=1)
+    first, second = orders
+    assert sorted(first) == list(range(10, 40))
+    assert first != sorted(first)
+    assert first == second
