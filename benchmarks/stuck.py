@@ -1,10 +1,8 @@
-"""Whether runs end stuck on a wrong arm: thrifty and heuristic LinTS on the whole suite of the
-arena, at 1e5 rounds.
-"""
+"""Runs that end stuck on a suboptimal arm: thrifty and heuristic LinTS on the arena, n = 1e5."""
 
 import thrifty as th
-from thrifty.experiments.arena import GROUPS, LEADERS
-from thrifty.experiments.standings import standings
+from thrifty.experiments.arena import GROUPS
+from thrifty.experiments.standings import LEADERS, standings
 from thrifty.report.wording import power, with_error
 
 TITLE = "Runs that end stuck"
@@ -12,8 +10,9 @@ HORIZON, REPLICATIONS = 10**5, 20
 
 
 def measure() -> str:
-    """Runs whose last tenth costs more than half of what the worst arms would, by policy and group
-    of instances; and regret relative to heuristic LinTS.
+    """Numbers of stuck runs and relative regret, by policy and group of instances.
+
+    A run is stuck if its last tenth costs more than half of the regret of the worst arms.
     """
     lines = [
         "| policy | instances | stuck runs | relative regret | 95th percentile | worst |",

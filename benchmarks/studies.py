@@ -1,6 +1,4 @@
-"""What the study machinery costs on top of the simulation, and what a Dask cluster on this machine
-costs on top of threads.
-"""
+"""Overhead of studies over bare simulation, and of a Dask cluster on this machine over threads."""
 
 import os
 import socket
@@ -18,11 +16,12 @@ from thrifty.experiments.paper import EXPERIMENTS
 from thrifty.simulation.replication import Tick
 from thrifty.studies.batches import Batch
 from thrifty.studies.executors import Cluster, Executor, Threads
-from thrifty.studies.study import ask, run_together
+from thrifty.studies.plans import plan_study
+from thrifty.studies.study import run_studies
 from thrifty.studies.tasks import Chunk, Task, compute
 
 TITLE = "Studies: overhead of chunks and files, and Dask on one machine"
-FULL_SIZED = 10**6  # rounds of a replicate of `thrifty reproduce --full`
+FULL_SIZED = 10**6  # rounds per replication of `thrifty reproduce --full`
 
 
 def measure() -> str:
@@ -60,15 +59,21 @@ def measure() -> str:
 
 
 def _overhead() -> tuple[float, float]:
-    """Processor seconds of the quick experiments: inside the simulations, and of the whole study
-    with its files and its bar (drawn to nowhere).
+    """Processor seconds of the quick experiments: in the simulations, and in the whole study.
+
+    The study writes its files and draws its bars (to the null device).
     """
-    asked = [
-        ask(e.instances, e.policies, horizon=e.quick.horizons, replications=e.quick.replications)
+    plans = [
+        plan_study(
+            e.instances,
+            e.policies,
+            horizon=e.quick.horizons,
+            replications=e.quick.replications,
+        )
         for e in EXPERIMENTS
     ]
-    for one in asked:
-        for task in one.tasks():
+    for plan in plans:
+        for task in plan.tasks():
             task.try_out()
     inside: list[float] = []
 
@@ -85,19 +90,16 @@ def _overhead() -> tuple[float, float]:
         patch("thrifty.studies.executors.compute", timed),
     ):
         begun = time.process_time()
-        run_together(
-            [(one, Path(folder) / str(i)) for i, one in enumerate(asked)],
+        run_studies(
+            [(plan, Path(folder) / str(i)) for i, plan in enumerate(plans)],
             threads=2,
-            figures=False,
             progress=True,
         )
         return sum(inside), time.process_time() - begun
 
 
 def _cluster() -> tuple[float, float]:
-    """Wall clock seconds of the same chunks on two threads and on two Dask workers of one
-    thread.
-    """
+    """Wall clock seconds of the same chunks on two threads, and on two Dask workers."""
     from thrifty.policies import policy
     from thrifty.problem.catalog import instance
 
@@ -123,7 +125,9 @@ def _cluster() -> tuple[float, float]:
 
 def _seconds(executor: Executor, chunks: list[Chunk]) -> float:
     begun = time.perf_counter()
-    total = sum(np.sum(batch.solves) for _, batch in executor.run(chunks, lambda rounds: None))
+    total = sum(
+        np.sum(batch.solves) for _, batch in executor.run(chunks, lambda chunk, rounds: None)
+    )
     assert total >= 0
     return time.perf_counter() - begun
 

@@ -1,11 +1,12 @@
-"""Every exception that a user can see; each message is one line."""
+"""Exceptions and warnings; each message is one line: where, what was expected, what was given."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from importlib import import_module
 
 
 class _Bare(str):
-    """A word of ours in a message, not a value of the user's: shown without quotes."""
+    """A word of the message itself, not a value given by the user: shown without quotes."""
 
     __slots__ = ()
 
@@ -21,7 +22,7 @@ class ThriftyError(Exception):
 
 
 class InvalidInput(ThriftyError, ValueError):
-    """A value that cannot be used: where it stands, what was expected, and perhaps what to do."""
+    """A value that cannot be used: where it was found, what was expected, and an optional hint."""
 
     def __init__(self, where: str, expected: str, got: object, *, hint: str = "") -> None:
         super().__init__(
@@ -31,7 +32,7 @@ class InvalidInput(ThriftyError, ValueError):
 
 
 class MissingInput(ThriftyError, ValueError):
-    """Something that has to be given; the message says how."""
+    """A required value that was not given; the message says how to give it."""
 
 
 class MissingPackage(ThriftyError, ImportError):
@@ -40,9 +41,21 @@ class MissingPackage(ThriftyError, ImportError):
     def __init__(self, needed_by: str, package: str, extra: str) -> None:
         super().__init__(f"{needed_by} needs {package}: pip install 'thrifty[{extra}]'")
 
+    @classmethod
+    def check(cls, needed_by: str, *packages: str, extra: str = "study") -> None:
+        """Raise MissingPackage for the first of some packages that cannot be imported."""
+        for package in packages:
+            try:
+                import_module(_MODULES.get(package, package))
+            except ImportError:
+                raise cls(needed_by, package, extra) from None
+
+
+_MODULES = {"Dask": "distributed", "Jinja2": "jinja2"}  # where they differ from the package's name
+
 
 class UnknownName(ThriftyError, LookupError):
-    """A name that nothing goes by; suggests the nearest."""
+    """An unknown name; the message suggests the most similar known one."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         known = list(known)
@@ -53,21 +66,19 @@ class UnknownName(ThriftyError, LookupError):
 
 
 class BadFile(ThriftyError):
-    """A file that cannot be read or written, or whose content cannot be used; the message starts
-    with its path.
-    """
+    """A file that cannot be read, written or used; the message starts with its path."""
 
 
 class Unreachable(ThriftyError):
-    """Another machine that does not answer, or not as it must."""
+    """A cluster that does not respond, or cannot do the work."""
 
 
 class CacheUnavailable(UserWarning):
-    """Machine code cannot be kept on disk, so that every process compiles again."""
+    """Machine code cannot be cached on disk: every process compiles again."""
 
 
 class SetAside(UserWarning):
-    """A file of results that cannot be trusted was renamed, and its work is done again."""
+    """A file of results failed verification; it was renamed and its results are computed again."""
 
 
 def _short(value: object) -> str:

@@ -1,7 +1,8 @@
-"""Files are written whole or not at all, and read with errors that name them."""
+"""Reading and writing files: atomic writes, TOML, file names, errors that name the path."""
 
 import json
 import os
+import re
 import secrets
 import tempfile
 import tomllib
@@ -12,7 +13,7 @@ from thrifty.errors import BadFile
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
-    """Write a file so that other readers see the old content or the new, never a part."""
+    """Write a file atomically: other readers see the old content or the new, never a part."""
     try:
         temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
         try:
@@ -29,9 +30,7 @@ def write_whole(path: Path, content: str | bytes) -> None:
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder that files can be written into, unless it is there; before long work, so that
-    its results have a place to go.
-    """
+    """Make a folder unless it exists, and check that files can be written into it."""
     try:
         path.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=path).close()
@@ -40,7 +39,7 @@ def make_folder(path: Path) -> None:
 
 
 def read_toml(path: Path) -> tuple[dict[str, Any], str]:
-    """A TOML file: what it says, and its text."""
+    """Read a TOML file: its content as a dictionary, and its text."""
     try:
         text = path.read_text(encoding="utf-8")
         return tomllib.loads(text), text
@@ -51,9 +50,18 @@ def read_toml(path: Path) -> tuple[dict[str, Any], str]:
 
 
 def toml_literal(value: str | float | list[Any]) -> str:
-    """A TOML literal. A JSON string is one too, but for the DEL character; repr gives every float
-    back.
+    """A string, number or list as a TOML literal.
+
+    A JSON string is a TOML string, except for the DEL character; repr keeps every bit of a float.
     """
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     return f"[{', '.join(map(toml_literal, value))}]" if isinstance(value, list) else repr(value)
+
+
+def slug(text: str, *, most: int = 40, keep: str = "") -> str:
+    """Text as part of a file name: letters, digits, dots, hyphens and the characters of `keep`.
+
+    Runs of other characters become one hyphen; the result has at most `most` characters.
+    """
+    return re.sub(rf"[^A-Za-z0-9.{re.escape(keep)}-]+", "-", text)[:most]

@@ -72,9 +72,7 @@ def test_a_policy_that_is_not_a_function_of_its_seed_is_found():
 
 
 def test_a_policy_that_plays_an_arm_that_does_not_exist_is_found():
-    with pytest.raises(
-        th.InvalidInput, match="OutOfRange: choose: an arm from 0 to . expected, got 99"
-    ):
+    with pytest.raises(th.InvalidInput, match="OutOfRange: choose: an arm from 0 to "):
         check_policy(OutOfRange())
 
 

@@ -1,4 +1,4 @@
-"""Pages: self-contained, well-formed, complete; names that look like code stay names."""
+"""Pages: self-contained, well-formed, complete; names are escaped."""
 
 import json
 import re
@@ -9,8 +9,8 @@ import pytest
 import thrifty as th
 from thrifty.report.html import html, write_html
 from thrifty.report.markdown import markdown, write_markdown
-from thrifty.report.pages import study_page
-from thrifty.report.wording import plain
+from thrifty.report.pages import Page, Section, Statement, study_page
+from thrifty.report.wording import listing, plain, power
 
 VOID = {"meta", "br", "img", "path", "use", "rect"}
 
@@ -79,9 +79,7 @@ def test_every_result_has_a_row_and_every_section_its_figures(page, kept):
     for result in page.sections[0].results:
         assert plain(result.mean, 4) in words
         assert plain(result.max, 4) in words
-    assert html(page).count("<svg") == sum(
-        len(picture.panels()) for section in page.sections for picture in section.pictures
-    )
+    assert html(page).count("<svg") == 2 * 3 + 2  # regret, ratio, tail by instance; oam's labels
     assert f"thrifty run --study '{kept}/study.toml' --out '{kept}'" in words
 
 
@@ -113,6 +111,60 @@ def test_files(page, tmp_path):
 def test_markdown_tables_keep_their_columns(page):
     rows = [line for line in markdown(page).splitlines() if line.startswith("|")]
     assert len({len(re.findall(r"(?<!\\)\|", row)) for row in rows}) == 1
+
+
+def test_statements_are_linked_marked_and_explained():
+    statement = Statement(
+        name="a<b",
+        section="main",
+        text="a < b.",
+        where="Section 1",
+        mark="◐",
+        tone="half",
+        words="holds for c",
+        points=("✓ c: 1 < 2", "✗ d: 3 > 2"),
+        remark="A remark.",
+    )
+    page = Page(
+        "Title",
+        ("First.", "Second."),
+        (Section("main", "The main part", statements=(statement,)),),
+        (statement,),
+        "Claims",
+    )
+    structure = parsed(page)
+    assert structure.links == ["#a<b"]
+    assert "a<b" in structure.ids
+    words = " ".join(structure.words)
+    for text in ("First.", "Second.", "Claims", "◐ holds for c", "✗ d: 3 > 2", "A remark."):
+        assert text in words
+    assert 'class="status half"' in html(page)
+    text = markdown(page)
+    assert "| [a < b.](#the-main-part) | Section 1 | ◐ holds for c |" in text
+    assert "**a < b.** ◐ holds for c.\n\n- ✓ c: 1 < 2\n- ✗ d: 3 > 2\n\nA remark." in text
+
+
+def test_wide_tables_scroll_and_show_it(page):
+    text = html(page)
+    assert text.count("<table") == text.count('<div class="scroll"')
+    style = text.partition(".scroll {")[2].partition("}")[0]
+    assert "overflow-x: auto" in style
+    assert "local, local, scroll, scroll" in style
+    assert text.count("--shade:") == 2  # light and dark
+
+
+@pytest.mark.parametrize(
+    ("items", "text"), [(["a"], "a"), (["a", "b"], "a and b"), (["a", "b", "c"], "a, b and c")]
+)
+def test_listings(items, text):
+    assert listing(items) == text
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(100, "100"), (1000, "1e3"), (1234, "1,234"), (10**8, "1e8")]
+)
+def test_powers_of_ten(number, text):
+    assert power(number) == text
 
 
 @pytest.mark.parametrize(

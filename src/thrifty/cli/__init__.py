@@ -1,1 +1,1 @@
-"""The command line: parse, call, print."""
+"""The command line: commands, their options, and the tables that they print."""

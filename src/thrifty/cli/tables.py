@@ -1,4 +1,4 @@
-"""What the command line prints: tables for people, JSON for programs."""
+"""Output of the command line: tables, or JSON."""
 
 import json
 import math
@@ -11,7 +11,6 @@ from thrifty.report.wording import count, plain, power, printable, with_error
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.status import Status
     from rich.table import Table
 
     from thrifty.allocation.bound import Bound
@@ -20,14 +19,7 @@ if TYPE_CHECKING:
     from thrifty.studies.results import Result
     from thrifty.studies.study import Study
 
-MOST_ROWS = 30  # a person reads no longer table
-
-
-def busy(doing: str) -> "Status":
-    """Something moves while people wait."""
-    from rich.console import Console
-
-    return Console(stderr=True).status(doing)
+MOST_ROWS = 30  # of the table of an optimal allocation
 
 
 def _shown(value: Any) -> str:
@@ -35,7 +27,7 @@ def _shown(value: Any) -> str:
 
 
 def print_study(study: "Study") -> None:
-    """Regret of each policy on each instance, then where it went."""
+    """Print the regret of each policy on each instance, then the regret by label."""
     first = study.results[0]
     several = len({result.horizon for result in study.results}) > 1
     rounds = "n" if several else f"{first.horizon:,}"
@@ -65,7 +57,7 @@ def print_study(study: "Study") -> None:
 
 
 def _print_labels(results: list["Result"]) -> None:
-    """For policies that tell why they play: mean rounds and regret of each reason."""
+    """Print mean rounds and regret by label, for policies with several labels."""
     table = _table(
         "instance",
         "policy",
@@ -95,7 +87,7 @@ def _print_labels(results: list["Result"]) -> None:
 
 
 def print_catalog(entries: list[dict[str, Any]]) -> None:
-    """Each family with its names, sizes and definition."""
+    """Print each family of instances with its names, size and definition."""
     width = min(_console().width, 110)
     for family, members in groupby(entries, key=lambda entry: str(entry["family"])):
         group = list(members)
@@ -126,7 +118,7 @@ def _size(entry: dict[str, Any]) -> str:
 
 
 def print_bound(found: "Bound") -> None:
-    """One instance: the constant, what it means, and who carries the exploration."""
+    """Print the lower bound of one instance: the constant, and the optimal allocation."""
     problem, sets = found.instance, found.instance.sets
     size = {"contexts": sets.contexts, "arms": len(sets.rows), "dimension": sets.dimension}
     print(f"{printable(problem.name)}: {_size(size)}, noise {problem.noise:g}")
@@ -166,7 +158,7 @@ def print_bound(found: "Bound") -> None:
 
 
 def print_bounds(bounds: list["Bound"]) -> None:
-    """Several instances: a line each."""
+    """Print the lower bounds of several instances, one row each."""
     table = _table(
         "instance",
         "M",
@@ -230,9 +222,7 @@ def _show(table: "Table") -> None:
 
 
 def _console() -> "Console":
-    """Standard output, at least so wide that no table loses a column; a file gets all the width
-    there is to use.
-    """
+    """Standard output, at least 80 columns wide; 120 columns if it is not a terminal."""
     from rich.console import Console
 
     console = Console(markup=False, emoji=False, highlight=False)
@@ -241,11 +231,12 @@ def _console() -> "Console":
 
 
 def print_json(value: Any) -> None:
+    """Print a value as JSON."""
     print(json.dumps(value, indent=2))
 
 
 def print_policies(entries: list[dict[str, Any]]) -> None:
-    """Each policy with its parameters and what they mean."""
+    """Print each policy with its definition and parameters."""
     width = min(_console().width, 110)
     for entry in entries:
         print(
@@ -269,8 +260,8 @@ def print_policies(entries: list[dict[str, Any]]) -> None:
 
 
 def print_standings(standings: Mapping[str, Sequence["Standing"]]) -> None:
-    """Who stands where, by group of instances and horizon."""
-    headers = ("relative regret", "worst", "p95", "stuck", "ns a round", "instances")
+    """Print the ranking of policies, by group of instances and horizon."""
+    headers = ("relative regret", "worst", "p95", "stuck", "ns per round", "instances")
     for group, found in standings.items():
         for horizon, own in groupby(found, key=lambda standing: standing.horizon):
             print(f"{group}, n = {power(horizon)}")
@@ -293,7 +284,7 @@ def print_standings(standings: Mapping[str, Sequence["Standing"]]) -> None:
 
 
 def print_verdicts(verdicts: Sequence["Verdict"]) -> None:
-    """Each claim with what became of it."""
+    """Print each claim with its verdict."""
     table = _table("claim", "where", "verdict", numeric=())
     for verdict in verdicts:
         table.add_row(verdict.claim.statement, verdict.claim.where, verdict.words)

@@ -1,1 +1,1 @@
-"""Studies with something to say: the paper's experiments and claims, the arena and its ranking."""
+"""Experiments: the paper's reproduction and its claims, and the arena with its ranking."""

@@ -1,33 +1,33 @@
-"""`thrifty arena`: every policy on a wide suite of instances, ranked by regret relative to
-heuristic Thompson sampling.
+"""The arena: all policies on a wide suite of instances, ranked by relative regret.
 
-Some of the instances were looked at while the policy `thrifty` was made: they are named, and
-reported apart from those that were drawn afterwards, once.
+Instances that were used while the policy `thrifty` was developed form the group `tuned`; those that
+were drawn afterwards, once, form the group `unseen`.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 
-from thrifty.errors import InvalidInput, UnknownName
+from thrifty.errors import NOTHING, InvalidInput, UnknownName
 from thrifty.experiments.arena_page import arena_page
-from thrifty.experiments.standings import YARDSTICK, Standing, standings
-from thrifty.files import write_whole
+from thrifty.experiments.standings import LEADERS, Standing, standings
+from thrifty.files import slug, write_whole
+from thrifty.policies import Policy
 from thrifty.policies import policy as named_policy
 from thrifty.problem.catalog import CATALOG, instance
 from thrifty.report.pages import Page
+from thrifty.studies.plans import plan_study
 from thrifty.studies.results import Result
 from thrifty.studies.store import RESULTS, read_results
-from thrifty.studies.study import ask, run_together
+from thrifty.studies.study import run_studies
 
 STANDINGS_FILE = "standings.json"
 
-# compared with each other to a higher precision than with the rest
-LEADERS = ("thrifty", YARDSTICK)
 REST = (
     "thrifty:noise=estimate",
     "ids",
@@ -45,12 +45,12 @@ REST = (
 
 
 def _drawn(commit: int) -> tuple[int, ...]:
-    """Seeds drawn from the name of a commit, which nobody chooses."""
+    """24 random seeds derived from the hash of a commit, so that they cannot be selected."""
     return tuple(np.random.default_rng(commit).integers(10**6, size=24).tolist())
 
 
-UNSEEN_SEEDS = _drawn(0x35B870940825)  # by the commit in which the policy thrifty was finished
-# the latter were unseen by versions before
+UNSEEN_SEEDS = _drawn(0x35B870940825)  # the commit in which the policy thrifty was finished
+# the two commits below gave the unseen seeds of earlier versions
 TUNED_SEEDS = (*range(20), *_drawn(0x28EB568A27B7), *_drawn(0xFF8C13CFEF8B))
 GROUPS = {
     "unseen": tuple(f"drawn:seed={seed}" for seed in UNSEEN_SEEDS),
@@ -63,37 +63,46 @@ GROUPS = {
 
 
 @dataclass(frozen=True)
-class Size:
-    """Rounds, and how often leaders and the rest play them."""
+class ArenaSize:
+    """A horizon, and the numbers of replications of the leaders and of the other policies."""
 
     horizon: int
     leaders: int
     rest: int
 
+    def replications(self, spec: str) -> int:
+        """The number of replications of a policy."""
+        return self.leaders if spec in LEADERS else self.rest
 
-QUICK = (Size(10**3, 20, 10), Size(10**4, 20, 5))
-FULL = (Size(10**3, 30, 10), Size(10**4, 60, 10), Size(10**5, 40, 4), Size(10**6, 12, 1))
+
+QUICK = (ArenaSize(10**3, 20, 10), ArenaSize(10**4, 20, 5))
+FULL = (
+    ArenaSize(10**3, 30, 10),
+    ArenaSize(10**4, 60, 10),
+    ArenaSize(10**5, 40, 4),
+    ArenaSize(10**6, 12, 1),
+)
 
 
 @dataclass(frozen=True)
 class Arena:
-    """Results of the suite, kept in a folder, by group of instances."""
+    """Results by group of instances, and the folder that contains them."""
 
     folder: Path
     results: dict[str, tuple[Result, ...]]
 
     @cached_property
     def standings(self) -> dict[str, list[Standing]]:
-        """How policies stand, by group."""
+        """The ranking of each group."""
         return {group: standings(results) for group, results in self.results.items()}
 
     @property
     def page(self) -> Page:
-        """The page about it."""
+        """The page of the arena."""
         return arena_page(self.results, self.standings, self.folder)
 
     def to_json(self) -> list[dict[str, object]]:
-        """The JSON of `thrifty arena --json`."""
+        """The output of `thrifty arena --json`, and the content of standings.json."""
         return [
             {"group": group} | standing.to_json()
             for group, found in self.standings.items()
@@ -115,59 +124,74 @@ def play(
     cluster: str | None = None,
     progress: bool | None = None,
 ) -> Arena:
-    """Let all policies, or the leaders and those given, play the suite, or only some groups of it,
-    into a folder; what is there is not played again.
+    """Simulate policies on the suite, keep the results in a folder, and rank the policies.
+
+    Parameters
+    ----------
+    folder : results that it contains are not computed again
+    full : horizons up to 1e6 instead of 1e4
+    policies : specs to compare with the leaders; by default all policies
+    only : groups of instances; by default all
     """
     for name in only:
         if name not in GROUPS:
             raise UnknownName("group of instances", name, list(GROUPS))
-    chosen = [named_policy(spec) for spec in (*LEADERS, *(policies or REST))]
-    studies = {}
-    for group in only or GROUPS:
-        for size in FULL if full else QUICK:
-            for policy in dict.fromkeys(chosen):
-                playable = [
-                    name
-                    for name in GROUPS[group]
-                    if not policy.one_context or instance(name).sets.contexts == 1
-                ]
-                asked = ask(
-                    playable,
-                    policy,
-                    horizon=size.horizon,
-                    replications=size.leaders if policy.spec in LEADERS else size.rest,
-                )
-                studies[folder / group / f"{size.horizon}" / policy.spec.replace(":", "-")] = asked
-    run_together(
-        [(asked, place) for place, asked in studies.items()],
+    plans = {
+        folder / group / str(size.horizon) / slug(policy.spec, most=200, keep="=,"): plan_study(
+            _playable(policy, group),
+            policy,
+            horizon=size.horizon,
+            replications=size.replications(policy.spec),
+        )
+        for group in only or GROUPS
+        for size in (FULL if full else QUICK)
+        for policy in dict.fromkeys(map(named_policy, (*LEADERS, *(policies or REST))))
+    }
+    studies = run_studies(
+        [(plan, place) for place, plan in plans.items()],
         threads=threads,
         cluster=cluster,
         progress=progress,
-        figures=False,
     )
-    found = read_arena(folder)
+    computed = {place: study.results for place, study in zip(plans, studies, strict=True)}
+    found = read_arena(folder, computed)
     found.write_standings()
     return found
 
 
+def _playable(policy: Policy, group: str) -> list[str]:
+    """The instances of a group that a policy can play."""
+    return [
+        name
+        for name in GROUPS[group]
+        if not policy.one_context or instance(name).sets.contexts == 1
+    ]
+
+
 def is_arena(folder: Path) -> bool:
-    """Whether a folder holds something of the arena, finished or not."""
+    """Whether a folder contains results of the arena."""
     return any(_places(folder / group) for group in GROUPS)
 
 
-def read_arena(folder: Path) -> Arena:
-    """What a folder holds of the arena."""
+def read_arena(
+    folder: Path, known: Mapping[Path, tuple[Result, ...]] = MappingProxyType({})
+) -> Arena:
+    """The results of the arena in a folder; those in `known`, by place, are not read again."""
     results = {
-        group: tuple(result for place in _places(folder / group) for result in read_results(place))
+        group: tuple(
+            result
+            for place in _places(folder / group)
+            for result in (known[place] if place in known else read_results(place))
+        )
         for group in GROUPS
     }
     if not any(results.values()):
-        raise InvalidInput(str(folder), "a folder that `thrifty arena` has made", "none")
+        raise InvalidInput(str(folder), "a folder made by `thrifty arena`", NOTHING)
     return Arena(folder, {group: own for group, own in results.items() if own})
 
 
 def _places(folder: Path) -> list[Path]:
-    """Folders of studies, short horizons first."""
+    """The folders of completed studies, by horizon and policy."""
     return sorted(
         (found.parent for found in folder.glob(f"*/*/{RESULTS}")),
         key=lambda place: (int(place.parent.name), place.name),

@@ -1,34 +1,38 @@
-"""The page of the arena: who stands where, on instances never used for tuning and on those that
-were, and a small figure for each instance.
-"""
+"""The page of the arena: rankings by group of instances, and a figure per instance."""
 
 import math
 import shlex
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
-from thrifty.experiments.standings import Standing
+from thrifty.experiments.standings import LEADERS, Standing
+from thrifty.experiments.standings_figure import CAPTION, standings_figure
+from thrifty.report.figures import horizons_figure
 from thrifty.report.pages import Page, Picture, Section, Table
 from thrifty.report.wording import count, plain, power, with_error
 from thrifty.studies.results import Result
 
 TITLES = {"unseen": "Instances never used for tuning", "tuned": "Instances used for tuning"}
 ABOUT = {
-    "unseen": "Drawn once the policy thrifty was finished, by seeds that nobody chose. The draws "
-    "of versions before are now among those used for tuning.",
-    "tuned": "The paper's, the literature's, and earlier draws: these were looked at while the "
-    "policy thrifty was made, so that its numbers here flatter it.",
+    "unseen": "Drawn after the policy thrifty was finished, with random seeds derived from a "
+    "commit. The draws of earlier versions are now among the instances used for tuning.",
+    "tuned": "Instances of the paper and of the literature, and earlier draws. They were used "
+    "while the policy thrifty was developed, so its results here are optimistic.",
 }
 LEAD = (
-    "Every policy on a wide suite of instances: one to ten contexts, some of them "
-    "rare, two to two hundred arms in 2 to 20 dimensions, |theta| from 0.2 to 3,"
-    " noise from 0.1 to 2. Policies are ranked by the geometric mean of their regret "
-    "relative to heuristic Thompson sampling (lints), on the same luck. Both"
-    " thrifty and lints take theta for N(0, I), which suits these instances; the other "
-    "policies have the defaults of their papers. Standard errors are those"
-    " of luck on these instances, not of the choice of instances. A run is stuck if "
-    "its last tenth costs more than half of what the worst arms would. Policies"
-    " that cannot play all instances are listed last."
+    "Every policy on a wide suite of instances: one to ten contexts, some of them rare, two to two "
+    "hundred arms in 2 to 20 dimensions, |theta| from 0.2 to 3, noise from 0.1 to 2. Policies are "
+    "ranked by the geometric mean of their regret relative to heuristic Thompson sampling (lints) "
+    "with the same contexts and noise. Both thrifty and lints assume theta ~ N(0, I), which suits "
+    "these instances; the other policies have the defaults of their papers. Standard errors are "
+    "over replications of these instances and do not include the choice of instances. A run is "
+    "stuck if its last tenth costs more than half of the regret of the worst arms. Policies that "
+    "cannot play all instances are listed last."
+)
+HORIZONS_CAPTION = (
+    "Mean regret at each horizon n, each a separate run; colours as above, thick lines for thrifty "
+    "and lints."
 )
 HEADERS = (
     "policy",
@@ -37,7 +41,7 @@ HEADERS = (
     "on",
     "95th percentile",
     "stuck",
-    "ns a round",
+    "ns per round",
     "instances",
 )
 
@@ -47,36 +51,42 @@ def arena_page(
     standings: Mapping[str, Sequence[Standing]],
     folder: Path,
 ) -> Page:
-    """The page; results and standings by group of instances."""
-    sections = []
-    for group, own in results.items():
-        full = "--full " if max(result.horizon for result in own) > 10**4 else ""
-        rerun = f"thrifty arena {full}--only {group} --out {shlex.quote(str(folder))}"
-        picture = Picture(f"arena-{group}", "standings", own, by_instance=False)
-        sections.append(
-            Section(group, TITLES[group], text=ABOUT[group], pictures=(picture,), rerun=rerun)
+    """The page of an arena that is kept in a folder; results and standings by group."""
+    sections = [
+        section
+        for group, own in results.items()
+        for section in _group_sections(group, own, standings[group], folder)
+    ]
+    return Page("The arena", (LEAD,), tuple(sections))
+
+
+def _group_sections(
+    group: str, results: tuple[Result, ...], standings: Sequence[Standing], folder: Path
+) -> list[Section]:
+    """The figure of a group's ranking, a table per horizon, and a figure per instance."""
+    full = "--full " if max(result.horizon for result in results) > 10**4 else ""
+    rerun = f"thrifty arena {full}--only {group} --out {shlex.quote(str(folder))}"
+    overview = Picture(f"arena-{group}", standings_figure, CAPTION, results, by_instance=False)
+    by_horizon = [
+        Section(
+            f"{group}-{n}",
+            f"{TITLES[group]}: n = {power(n)}",
+            text=_simulated(standings, n),
+            tables=(_ranking(standings, n),),
         )
-        sections += [
-            Section(
-                f"{group}-{n}",
-                f"{TITLES[group]}: n = {power(n)}",
-                text=_played(standings[group], n),
-                tables=(_ranking(standings[group], n),),
-            )
-            for n in sorted({standing.horizon for standing in standings[group]})
-        ]
-        sections.append(
-            Section(
-                f"{group}-instances",
-                f"{TITLES[group]}: one by one",
-                pictures=(Picture(f"arena-{group}-instances", "horizons", own),),
-            )
-        )
-    return Page("The arena", LEAD, tuple(sections))
+        for n in sorted({standing.horizon for standing in standings})
+    ]
+    draw = partial(horizons_figure, front=LEADERS)
+    instances = Picture(f"arena-{group}-instances", draw, HORIZONS_CAPTION, results)
+    return [
+        Section(group, TITLES[group], text=ABOUT[group], pictures=(overview,), rerun=rerun),
+        *by_horizon,
+        Section(f"{group}-instances", f"{TITLES[group]}: by instance", pictures=(instances,)),
+    ]
 
 
 def _ranking(standings: Sequence[Standing], horizon: int) -> Table:
-    """The policies at a horizon, the best first."""
+    """The table of all policies at a horizon, the best first."""
     return Table(
         HEADERS, tuple(_row(standing) for standing in standings if standing.horizon == horizon)
     )
@@ -95,7 +105,8 @@ def _row(standing: Standing) -> tuple[str, ...]:
     )
 
 
-def _played(standings: Sequence[Standing], horizon: int) -> str:
+def _simulated(standings: Sequence[Standing], horizon: int) -> str:
+    """The number of instances and of replications at a horizon."""
     here = [standing for standing in standings if standing.horizon == horizon]
     most, least = (
         extreme(standing.runs // standing.instances for standing in here) for extreme in (max, min)

@@ -1,7 +1,7 @@
-"""Claims that results can decide: what is said, the cases that decide it, and the verdict.
+"""Claims and verdicts: a statement, the cases that decide it, and what the results say.
 
-A claim has cases, each with the condition it stands for and a comparison. It holds if all cases do;
-it holds only under some conditions if some do; else it was not seen.
+A claim holds if it holds in all cases, holds under conditions if it holds in some, and was not seen
+if it holds in none.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -10,30 +10,40 @@ from dataclasses import dataclass
 from typing import Any
 
 from thrifty.allocation.bound import Bound
-from thrifty.experiments.comparisons import Comparison, Evidence, Finding, Missing
+from thrifty.experiments.comparisons import Comparison, Finding, Missing, ResultTable
+from thrifty.experiments.conditions import Condition, combined, phrase
+from thrifty.report.wording import count, listing
 from thrifty.studies.results import Result
+
+HOLDS, CONDITIONAL, NOT_SEEN = "holds", "holds only when", "not seen"  # statuses in claims.json
 
 
 @dataclass(frozen=True)
 class Case:
-    """A condition, `with the width oful`, and what decides whether the claim holds then."""
+    """A condition, `{"width": "oful"}`, and the comparison that decides the claim under it."""
 
-    when: str
+    when: Condition
     comparison: Comparison
+
+    @property
+    def words(self) -> str:
+        """The condition as a phrase: `with the oful width`."""
+        return phrase(self.when)
 
 
 @dataclass(frozen=True)
 class Claim:
-    """What the paper says, in our words.
+    """A claim of the paper.
 
     Attributes
     ----------
-    name : short, for links
-    where : in the paper
-    experiments : whose results decide it
-    statement : what is claimed
-    cases : what decides it
-    remark : what a reader should know beside the verdict
+    name : short and unique, for links
+    where : its place in the paper
+    experiments : names of the experiments whose results decide it
+    statement : the claim, as a sentence
+    cases : the cases that decide it
+    remark : a note for readers of the verdict
+    clause : the claim as a clause after `That`, for claims that the summary mentions
     """
 
     name: str
@@ -42,44 +52,45 @@ class Claim:
     statement: str
     cases: tuple[Case, ...]
     remark: str = ""
+    clause: str = ""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a claim."""
+    """A claim with one finding per case."""
 
     claim: Claim
     findings: tuple[Finding, ...]
 
     @property
     def status(self) -> str:
-        """`holds`, `holds only when`, or `not seen`."""
+        """HOLDS, CONDITIONAL or NOT_SEEN."""
         held = [finding.holds for finding in self.findings]
-        return "holds" if all(held) else "holds only when" if any(held) else "not seen"
+        return HOLDS if all(held) else CONDITIONAL if any(held) else NOT_SEEN
 
     @property
     def words(self) -> str:
-        """The status, with the conditions under which the claim holds, or does not, whichever are
-        fewer.
+        """The verdict as a predicate: `holds with the oful width`, `holds, except for u = 0.02`.
+
+        Names the conditions under which the claim holds, or the exceptions if these are fewer.
         """
+        if self.status != CONDITIONAL:
+            return self.status
         held, failed = (
             [case.when for case, finding in self.pairs() if finding.holds is wanted]
             for wanted in (True, False)
         )
-        if not held or not failed:
-            return self.status
-        return (
-            f"holds, except when {'; '.join(failed)}"
-            if len(failed) < len(held)
-            else f"holds only when {'; '.join(held)}"
-        )
+        possible = [case.when for case in self.claim.cases]
+        if len(failed) < len(held):
+            return f"holds, except {combined(failed, possible)}"
+        return f"holds {combined(held, possible)}"
 
     def pairs(self) -> list[tuple[Case, Finding]]:
-        """Each case with what was found."""
+        """Each case with its finding."""
         return list(zip(self.claim.cases, self.findings, strict=True))
 
     def to_json(self) -> dict[str, Any]:
-        """An entry of claims.json."""
+        """The entry of claims.json."""
         return {
             "claim": self.claim.name,
             "where": self.claim.where,
@@ -89,7 +100,7 @@ class Verdict:
             "status": self.status,
             "remark": self.claim.remark,
             "cases": [
-                {"when": case.when, "holds": finding.holds, "measured": finding.measured}
+                {"when": case.words, "holds": finding.holds, "measured": finding.measured}
                 for case, finding in self.pairs()
             ],
         }
@@ -98,17 +109,47 @@ class Verdict:
 def judge(
     claims: Sequence[Claim], results: Mapping[str, Sequence[Result]], bound: Callable[[str], Bound]
 ) -> list[Verdict]:
-    """The verdicts on those claims that the experiments which have been played can decide; results
-    by experiment, and the bound of an instance by its name.
+    """Verdicts on the claims whose experiments have results.
+
+    Parameters
+    ----------
+    results : by name of the experiment
+    bound : the lower bound of an instance, by its name
     """
     verdicts = []
     for claim in claims:
         if all(name in results for name in claim.experiments):
-            evidence = Evidence(
+            table = ResultTable(
                 [result for name in claim.experiments for result in results[name]], bound
             )
             with suppress(Missing):
                 verdicts.append(
-                    Verdict(claim, tuple(case.comparison.find(evidence) for case in claim.cases))
+                    Verdict(claim, tuple(case.comparison.find(table) for case in claim.cases))
                 )
     return verdicts
+
+
+def summary(verdicts: Sequence[tuple[Claim, str, str]]) -> str:
+    """A paragraph about verdicts, each given as claim, status and words.
+
+    It counts the verdicts, gives those on claims with a clause, and lists the claims not seen.
+    """
+    statuses = [status for _, status, _ in verdicts]
+    holds, conditional, unseen = (statuses.count(one) for one in (HOLDS, CONDITIONAL, NOT_SEEN))
+    counts = [
+        f"{number} {verb}"
+        for number, verb in (
+            (holds, "holds" if holds == 1 else "hold"),
+            (conditional, f"{'holds' if conditional == 1 else 'hold'} under some conditions only"),
+            (unseen, f"{'was' if unseen == 1 else 'were'} not seen"),
+        )
+        if number
+    ]
+    sentences = [f"Of {count(len(verdicts), 'claim')}, {listing(counts)}."]
+    sentences += [
+        f"That {claim.clause} {words}."
+        for claim, status, words in verdicts
+        if claim.clause and status != NOT_SEEN
+    ]
+    missed = [f"“{claim.statement}”" for claim, status, _ in verdicts if status == NOT_SEEN]
+    return " ".join([*sentences, *([f"Not seen: {' '.join(missed)}"] if missed else [])])

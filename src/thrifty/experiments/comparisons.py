@@ -1,5 +1,7 @@
-"""Comparisons of results that can decide a claim. Differences between policies are paired,
-replicate by replicate; they count from CLEAR standard errors on.
+"""Comparisons of results that decide a claim.
+
+Differences between policies are paired by replication; a difference is clear if it exceeds CLEAR
+standard errors.
 """
 
 import math
@@ -14,26 +16,26 @@ from thrifty.numerics.arrays import Floats
 from thrifty.report.wording import plain, power, with_error
 from thrifty.studies.results import Result
 
-CLEAR = 2.0  # standard errors that make a difference
-MODEST = 1.5  # a margin is modest if the next is at most so many times as bad
-TINY = 1e-300  # instead of no regret at all, where that would be divided by
-FAR = 2.0  # far worse is at least so many times as bad
+CLEAR = 2.0  # standard errors of a clear difference
+MODEST = 1.5  # the lead of the best policy is modest up to this ratio of regrets
+FAR = 2.0  # a policy is far worse from this ratio of regrets on
+TINY = 1e-300  # replaces a regret of zero in denominators
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What a comparison gave: whether it bears the claim out, and the numbers in words."""
+    """The outcome of a comparison: whether the claim holds, and the numbers as text."""
 
     holds: bool
     measured: str
 
 
 class Missing(Exception):
-    """There are no results to decide a comparison by."""
+    """Results that a comparison needs are missing."""
 
 
-class Evidence:
-    """Results to decide claims by, and the lower bounds of their instances."""
+class ResultTable:
+    """Results by instance, policy and horizon, and the lower bounds of the instances."""
 
     def __init__(self, results: Sequence[Result], bound: Callable[[str], Bound]) -> None:
         self._results = {
@@ -42,14 +44,14 @@ class Evidence:
         self.bound = bound
 
     def horizons(self, instance: str, policy: str, least: int = 1) -> list[int]:
-        """The horizons that a policy was played for, from short to long: at least so many."""
+        """The horizons of a policy's results, ascending; Missing if there are fewer than least."""
         found = sorted(n for name, spec, n in self._results if (name, spec) == (instance, policy))
         if len(found) < least:
             raise Missing
         return found
 
     def at(self, instance: str, policy: str, horizon: int) -> Result:
-        """A result, of more than one replication."""
+        """The result at a horizon; Missing unless it has at least two replications."""
         result = self._results.get((instance, policy, horizon))
         if result is None or result.replications < 2:
             raise Missing
@@ -61,10 +63,10 @@ class Evidence:
 
 
 class Comparison(Protocol):
-    """Decides a case."""
+    """Decides a case of a claim."""
 
-    def find(self, evidence: Evidence) -> Finding:
-        """Look at the evidence."""
+    def find(self, table: ResultTable) -> Finding:
+        """Compare the results."""
 
 
 @dataclass(frozen=True)
@@ -75,24 +77,29 @@ class Pair:
     policy: str
     rival: str
 
-    def longest(self, evidence: Evidence) -> tuple[Result, Result]:
-        """What both did at the longest horizon."""
-        return evidence.longest(self.instance, self.policy), evidence.longest(
-            self.instance, self.rival
+    def at(self, table: ResultTable, horizon: int) -> tuple[Result, Result]:
+        """Their results at a horizon."""
+        return (
+            table.at(self.instance, self.policy, horizon),
+            table.at(self.instance, self.rival, horizon),
+        )
+
+    def longest(self, table: ResultTable) -> tuple[Result, Result]:
+        """Their results at the longest horizon of each."""
+        return (
+            table.longest(self.instance, self.policy),
+            table.longest(self.instance, self.rival),
         )
 
 
 @dataclass(frozen=True)
 class Less(Pair):
-    """A policy has less regret than a rival, at the longest horizon."""
+    """A policy has less regret than a rival at the longest horizon."""
 
-    def find(self, evidence: Evidence) -> Finding:
+    def find(self, table: ResultTable) -> Finding:
         clear = {}
-        for n in evidence.horizons(self.instance, self.policy):
-            mine, other = (
-                evidence.at(self.instance, self.policy, n),
-                evidence.at(self.instance, self.rival, n),
-            )
+        for n in table.horizons(self.instance, self.policy):
+            mine, other = self.at(table, n)
             mean, se = _estimate(other.final - mine.final)
             clear[n] = mean > CLEAR * se
         since = next((n for n in clear if all(clear[later] for later in clear if later >= n)), None)
@@ -110,10 +117,10 @@ class Less(Pair):
 
 @dataclass(frozen=True)
 class Overtaken(Pair):
-    """A rival has less regret than a policy after a hundredth of the run, and more at its end."""
+    """A rival has less regret than a policy after a hundredth of the run, and more at the end."""
 
-    def find(self, evidence: Evidence) -> Finding:
-        mine, other = self.longest(evidence)
+    def find(self, table: ResultTable) -> Finding:
+        mine, other = self.longest(table)
         early = int(np.searchsorted(mine.times, mine.horizon / 100))
         lead, lead_se = _estimate(mine.curves[:, early] - other.curves[:, early])
         mean, se = _estimate(other.final - mine.final)
@@ -130,19 +137,17 @@ class Overtaken(Pair):
 
 @dataclass(frozen=True)
 class Alike(Pair):
-    """Two policies differ by no more than a share of the rival's regret, for all that is known: at
-    a horizon, or at the longest.
+    """Two policies clearly differ by no more than a share of the rival's regret.
+
+    At the given horizon, or the longest.
     """
 
     horizon: int | None = None
     share: float = 0.2
 
-    def find(self, evidence: Evidence) -> Finding:
-        n = self.horizon or evidence.horizons(self.instance, self.policy)[-1]
-        mine, other = (
-            evidence.at(self.instance, self.policy, n),
-            evidence.at(self.instance, self.rival, n),
-        )
+    def find(self, table: ResultTable) -> Finding:
+        n = self.horizon or table.horizons(self.instance, self.policy)[-1]
+        mine, other = self.at(table, n)
         mean, se = _estimate(other.final - mine.final)
         margin = self.share * other.mean
         words = (
@@ -154,14 +159,14 @@ class Alike(Pair):
 
 @dataclass(frozen=True)
 class Bounded:
-    """Regret stops growing: the last nine tenths of a run add almost nothing to it."""
+    """Regret stops growing: the last nine tenths of a run add at most a share of it."""
 
     instance: str
     policy: str
     share: float = 0.05
 
-    def find(self, evidence: Evidence) -> Finding:
-        result = evidence.longest(self.instance, self.policy)
+    def find(self, table: ResultTable) -> Finding:
+        result = table.longest(self.instance, self.policy)
         tenth = int(np.searchsorted(result.times, result.horizon / 10))
         mean, se = _estimate(result.final - result.curves[:, tenth])
         words = (
@@ -175,8 +180,8 @@ class Bounded:
 class FarWorse(Pair):
     """A policy has at least FAR times the regret of a rival."""
 
-    def find(self, evidence: Evidence) -> Finding:
-        worse, better = self.longest(evidence)
+    def find(self, table: ResultTable) -> Finding:
+        worse, better = self.longest(table)
         mean, se = _estimate(worse.final - FAR * better.final)
         words = (
             f"{_regret(worse)} against {_regret(better)} at n = {power(worse.horizon)}, "
@@ -187,12 +192,10 @@ class FarWorse(Pair):
 
 @dataclass(frozen=True)
 class Wilder(Pair):
-    """The regret of a policy varies more from run to run than a rival's, by a factor of FAR in
-    standard deviation.
-    """
+    """The standard deviation of a policy's regret is at least FAR times a rival's."""
 
-    def find(self, evidence: Evidence) -> Finding:
-        wild, calm = self.longest(evidence)
+    def find(self, table: ResultTable) -> Finding:
+        wild, calm = self.longest(table)
         both = np.column_stack([wild.final, calm.final])
         excess = _log_deviations(both) - math.log(FAR)
         spread = (
@@ -207,17 +210,17 @@ class Wilder(Pair):
 
 @dataclass(frozen=True)
 class SmallerGain:
-    """The regret of a rival, in units of the policy's, is less on one instance than on another."""
+    """The ratio of a rival's regret to the policy's is smaller on one instance than on another."""
 
     instance: str
     other: str
     policy: str
     rival: str
 
-    def find(self, evidence: Evidence) -> Finding:
+    def find(self, table: ResultTable) -> Finding:
         ratios, errors, words = [], [], []
         for name in (self.instance, self.other):
-            mine, other = evidence.longest(name, self.policy), evidence.longest(name, self.rival)
+            mine, other = table.longest(name, self.policy), table.longest(name, self.rival)
             ratios.append(_ratio(other, mine))
             errors.append(_resampled(np.column_stack([other.final, mine.final]), _log_ratio))
             words.append(f"{with_error(ratios[-1], ratios[-1] * errors[-1])} on {name}")
@@ -227,15 +230,15 @@ class SmallerGain:
 
 @dataclass(frozen=True)
 class BestModestly:
-    """A policy has less regret than all rivals, and the next at most MODEST times as much."""
+    """A policy has less regret than all rivals, and the second best at most MODEST times it."""
 
     instance: str
     policy: str
     rivals: tuple[str, ...]
 
-    def find(self, evidence: Evidence) -> Finding:
-        mine = evidence.longest(self.instance, self.policy)
-        others = [evidence.longest(self.instance, rival) for rival in self.rivals]
+    def find(self, table: ResultTable) -> Finding:
+        mine = table.longest(self.instance, self.policy)
+        others = [table.longest(self.instance, rival) for rival in self.rivals]
         leads = [_estimate(other.final - mine.final) for other in others]
         next_best = min(others, key=lambda other: other.mean)
         words = (
@@ -250,8 +253,9 @@ class BestModestly:
 
 @dataclass(frozen=True)
 class Slope:
-    """How regret grows with log n over the last two decades of horizons, against C: `near` it,
-    `above` it, or `not below` it.
+    """The slope of regret in log n over the last two decades of horizons, compared with C.
+
+    `than` is `near`, `above` or `not below`; `within` is the margin, as a share of C.
     """
 
     instance: str
@@ -259,20 +263,20 @@ class Slope:
     than: str
     within: float = 0.25
 
-    def find(self, evidence: Evidence) -> Finding:
-        horizons = evidence.horizons(self.instance, self.policy, least=2)
+    def find(self, table: ResultTable) -> Finding:
+        horizons = table.horizons(self.instance, self.policy, least=2)
         after, before = horizons[-1], next(n for n in horizons if 100 * n >= horizons[-1])
         first, last = (
-            evidence.at(self.instance, self.policy, before),
-            evidence.at(self.instance, self.policy, after),
+            table.at(self.instance, self.policy, before),
+            table.at(self.instance, self.policy, after),
         )
         slope, se = _slope(first, last)
-        constant = evidence.bound(self.instance).constant
+        constant = table.bound(self.instance).constant
         margin = self.within * constant
         holds = {
             "near": abs(slope - constant) <= margin and se <= margin,
             "above": slope - CLEAR * se > constant + margin,
-            # but not for want of precision
+            # an imprecise slope does not count
             "not below": slope >= constant
             or (slope + CLEAR * se >= constant and CLEAR * se <= 2 * margin),
         }[self.than]
@@ -290,19 +294,20 @@ class Slope:
 
 @dataclass(frozen=True)
 class Flattens:
-    """Regret is sub-logarithmic in the horizon: from one horizon to the next it grows by less than
-    a share of what a logarithm would.
+    """Regret grows more slowly than log n between the two longest horizons.
+
+    The slope is at most a share of R(n) / log n.
     """
 
     instance: str
     policy: str
     share: float = 0.25
 
-    def find(self, evidence: Evidence) -> Finding:
-        before, after = evidence.horizons(self.instance, self.policy, least=2)[-2:]
+    def find(self, table: ResultTable) -> Finding:
+        before, after = table.horizons(self.instance, self.policy, least=2)[-2:]
         first, last = (
-            evidence.at(self.instance, self.policy, before),
-            evidence.at(self.instance, self.policy, after),
+            table.at(self.instance, self.policy, before),
+            table.at(self.instance, self.policy, after),
         )
         slope, se = _slope(first, last)
         ratio = last.mean / math.log(after)
@@ -318,15 +323,15 @@ class Flattens:
 
 @dataclass(frozen=True)
 class Share:
-    """At least a share of the regret comes from rounds with a label."""
+    """At least a share of the regret comes from rounds with a given label."""
 
     instance: str
     policy: str
     label: str
     share: float = 0.9
 
-    def find(self, evidence: Evidence) -> Finding:
-        result = evidence.longest(self.instance, self.policy)
+    def find(self, table: ResultTable) -> Finding:
+        result = table.longest(self.instance, self.policy)
         parts = result.regret[:, -1].mean(axis=0) / max(result.mean, TINY)
         words = ", ".join(
             f"{label} {part:.1%}" for label, part in zip(result.labels, parts, strict=True)
@@ -339,13 +344,13 @@ class Share:
 
 @dataclass(frozen=True)
 class Carries:
-    """An arm of the first context carries most of the optimal exploration."""
+    """An arm of the first context accounts for most of the constant C."""
 
     instance: str
     arm: int
 
-    def find(self, evidence: Evidence) -> Finding:
-        bound = evidence.bound(self.instance)
+    def find(self, table: ResultTable) -> Finding:
+        bound = table.bound(self.instance)
         cost = bound.instance.gaps * np.where(
             bound.instance.optimal, 0.0, np.concatenate(bound.allocation)
         )
@@ -355,13 +360,13 @@ class Carries:
 
 @dataclass(frozen=True)
 class ConstantIs:
-    """The constant of an instance has a value."""
+    """The constant C of an instance has a given value."""
 
     instance: str
     value: float
 
-    def find(self, evidence: Evidence) -> Finding:
-        bound = evidence.bound(self.instance)
+    def find(self, table: ResultTable) -> Finding:
+        bound = table.bound(self.instance)
         certified = "exact" if bound.gap == 0 else f"certified to {bound.gap:.0e}"
         same = bound.lower <= self.value * (1 + 1e-9) and bound.upper >= self.value * (1 - 1e-9)
         return Finding(
@@ -376,9 +381,7 @@ def _estimate(values: Floats) -> tuple[float, float]:
 
 
 def _slope(first: Result, last: Result) -> tuple[float, float]:
-    """How regret grows with log n from one horizon to a longer one, and its standard error;
-    replicates are paired.
-    """
+    """The slope of regret in log n between two horizons, paired by replication, with its error."""
     return _estimate((last.final - first.final) / math.log(last.horizon / first.horizon))
 
 
@@ -410,9 +413,7 @@ def _regret(result: Result) -> str:
 
 
 def _difference(mean: float, se: float, *, more: str = "more", less: str = "less") -> str:
-    """In words how much less it is, `less by 12 ± 3 (4.0 standard errors)`, for a difference rival
-    - policy.
-    """
+    """A difference rival - policy as text: `less by 12 ± 3 (4.0 standard errors)`."""
     if mean == 0:
         return "equal"
     size = abs(mean) / se if se > 0 else math.inf

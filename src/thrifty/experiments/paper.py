@@ -1,9 +1,9 @@
-"""The paper's experiments and claims, as data.
+"""Experiments and claims of the paper, as data.
 
 Hao, Lattimore and Szepesvari, Adaptive Exploration in Linear Contextual Bandit (AISTATS 2020):
-section 5, appendix D ("Additional Experiments"), and what of the theory a simulation can show. The
-paper names neither its horizons, nor LinUCB's width, nor OAM's epsilon and c: both widths are
-played, and OAM with the library's defaults (epsilon = 0, c = 0) and with c = 1.
+section 5, appendix D ("Additional Experiments"), and theoretical results that a simulation can
+show. The paper does not give its horizons, LinUCB's width, or OAM's epsilon and c: LinUCB runs with
+both widths, OAM with the library's defaults (epsilon = 0, c = 0) and with c = 1.
 """
 
 from dataclasses import dataclass
@@ -24,11 +24,12 @@ from thrifty.experiments.comparisons import (
     SmallerGain,
     Wilder,
 )
+from thrifty.experiments.conditions import LONGEST
 
 
 @dataclass(frozen=True)
-class Size:
-    """How long and how often."""
+class Scale:
+    """Horizons and number of replications of an experiment."""
 
     horizons: tuple[int, ...]
     replications: int
@@ -36,14 +37,15 @@ class Size:
 
 @dataclass(frozen=True)
 class Experiment:
-    """One of the paper's, or of ours beside it.
+    """An experiment of the paper, or one that supplements it.
 
     Attributes
     ----------
-    name : for the command line and its folder
-    title, where, about : what a reader sees; where in the paper
-    quick, full : its two sizes
-    figures : which figures show it (report/figures.py)
+    name : for the command line, and the name of its folder
+    title, about : the heading and a description
+    where : its place in the paper
+    quick, full : horizons and replications of the two versions
+    figures : kinds of figures that show it (report/pages.py)
     """
 
     name: str
@@ -52,8 +54,8 @@ class Experiment:
     about: str
     instances: tuple[str, ...]
     policies: tuple[str, ...]
-    quick: Size
-    full: Size
+    quick: Scale
+    full: Scale
     figures: tuple[str, ...] = ("regret",)
 
 
@@ -66,15 +68,16 @@ OAM, OAM_C1, OFUL, FN, LINTS, LINTS_THEORY, OSSB = (
     "lints:inflation=theory",
     "ossb",
 )
-WIDTHS = (("LinUCB has the width oful", OFUL), ("LinUCB has the width fn", FN))
+WIDTHS = {"oful": OFUL, "fn": FN}  # LinUCB by its confidence width
 FEW = (OAM, OAM_C1, OFUL, FN, LINTS)
 ALL = (OAM, OFUL, FN, LINTS, LINTS_THEORY, OSSB)
+IN_A_RUN, BETWEEN_RUNS = "within a run", "from one horizon to the next"
 RANDOM_THETA = "random-theta:seed=each"
 END_OF_OPTIMISM, END_OF_OPTIMISM_5 = "end-of-optimism", "end-of-optimism:eps=0.05,a=2"
 LONG = (END_OF_OPTIMISM, END_OF_OPTIMISM_5, "orthogonal", "scenario-one")
 
-QUICK, FULL = Size((10**3, 10**4, 10**5), 100), Size((10**3, 10**4, 10**5, 10**6), 100)
-QUICK_MANY, FULL_MANY = Size((10**4, 10**5), 40), Size((10**4, 10**5, 10**6), 100)
+QUICK, FULL = Scale((10**3, 10**4, 10**5), 100), Scale((10**3, 10**4, 10**5, 10**6), 100)
+QUICK_MANY, FULL_MANY = Scale((10**4, 10**5), 40), Scale((10**4, 10**5, 10**6), 100)
 
 EXPERIMENTS = (
     Experiment(
@@ -91,11 +94,11 @@ EXPERIMENTS = (
     Experiment(
         "small-u",
         "Fixed action set, u below 0.04",
-        "beside Section 5.1",
-        "The same arms with u = 0.01 and 0.02. Here C = 50 is the price of x2, and x3 "
-        "is too much like x1 to be a cheap source of information; for u > 0.04"
-        " C = 2/u is the price of x3 itself. The explanation that the paper gives for "
-        "its figure, that LinUCB stops playing x2, is about this case.",
+        "supplements Section 5.1",
+        "The same arms with u = 0.01 and 0.02. Here C = 50 is the cost of exploring with x2, since "
+        "x3 is too similar to x1 to be a cheap source of information; for u > 0.04, C = 2/u is "
+        "the cost of exploring with x3. The paper's explanation of its figure, that LinUCB stops "
+        "playing x2, applies to this case.",
         ("fixed-u0.01", "fixed-u0.02"),
         FEW,
         QUICK,
@@ -115,8 +118,8 @@ EXPERIMENTS = (
         "scenario-two",
         "Changing action sets, scenario two",
         "Section 5.2, Figure 2, right",
-        "The optimal arms span the plane, so C = 0; but the set that holds one of them "
-        "comes once in a hundred rounds.",
+        "The optimal arms span the plane, so C = 0; but the set that contains one of them occurs "
+        "once in a hundred rounds.",
         ("scenario-two",),
         FEW,
         QUICK,
@@ -169,12 +172,12 @@ EXPERIMENTS = (
         "long-run",
         "R(n) / log n in the long run",
         "Sections 3 and 4.2, the asymptotic lower and upper bounds",
-        "Each dot is a run of its own, as OAM and LinUCB plan for n. No consistent "
-        "policy ends below C; OAM tends to it.",
+        "Each dot is a separate run, since OAM and LinUCB plan for n. No consistent policy ends "
+        "below C; OAM tends to it.",
         LONG,
         (OAM, OFUL, LINTS),
-        Size((10**3, 10**4, 10**5, 10**6), 20),
-        Size((10**3, 10**4, 10**5, 10**6, 10**7, 10**8), 20),
+        Scale((10**3, 10**4, 10**5, 10**6), 20),
+        Scale((10**3, 10**4, 10**5, 10**6, 10**7, 10**8), 20),
         ("ratio",),
     ),
     Experiment(
@@ -191,7 +194,7 @@ EXPERIMENTS = (
     Experiment(
         "sensitivity",
         "Sensitivity of OAM to epsilon and c",
-        "beside Section 5",
+        "supplements Section 5",
         "The share of forced exploration epsilon, and the constant c of the "
         "lower-order term of f_n.",
         ("fixed-u0.1", "scenario-one", "small-5"),
@@ -204,16 +207,24 @@ EXPERIMENTS = (
             OAM_C1,
             "oam:epsilon=0.01,c=1",
         ),
-        Size((10**5,), 50),
-        Size((10**6,), 100),
+        Scale((10**5,), 50),
+        Scale((10**6,), 100),
         ("sensitivity",),
     ),
 )
 
 
-def _by_width(comparison: type, instance: str, *, prefix: str = "") -> tuple[Case, ...]:
-    """A comparison of OAM with LinUCB, for either width."""
-    return tuple(Case(prefix + words, comparison(instance, OAM, width)) for words, width in WIDTHS)
+def _by_width(comparison: type, instance: str, **condition: str) -> tuple[Case, ...]:
+    """A comparison of OAM with LinUCB for both widths, under a further condition."""
+    return tuple(
+        Case(condition | {"width": width}, comparison(instance, OAM, linucb))
+        for width, linucb in WIDTHS.items()
+    )
+
+
+def _by_instance(instances: tuple[str, ...], comparison: type, *arguments: str) -> tuple[Case, ...]:
+    """A comparison on each of some instances."""
+    return tuple(Case({"instance": name}, comparison(name, *arguments)) for name in instances)
 
 
 CLAIMS = (
@@ -222,10 +233,10 @@ CLAIMS = (
         "Section 5.1",
         ("fixed",),
         "On the fixed set OAM has less regret than LinUCB.",
-        _by_width(Less, "fixed-u0.1", prefix="u = 0.1 and ")
-        + _by_width(Less, "fixed-u0.2", prefix="u = 0.2 and "),
+        _by_width(Less, "fixed-u0.1", u="0.1") + _by_width(Less, "fixed-u0.2", u="0.2"),
         "The width decides: at d = 2 and n = 1e4 the square of oful is about 50, that "
         "of fn 26. The paper does not say which it used.",
+        clause="OAM has less regret than LinUCB on the fixed action set",
     ),
     Claim(
         "fixed-why",
@@ -233,17 +244,16 @@ CLAIMS = (
         ("fixed", "small-u"),
         "The reason is that x1 and x3 are so alike that only x2 tells them apart "
         "cheaply, and LinUCB stops playing x2.",
-        tuple(Case(f"u = {u}", Carries(f"fixed-u{u}", 1)) for u in ("0.01", "0.02", "0.1", "0.2")),
+        tuple(Case({"u": u}, Carries(f"fixed-u{u}", 1)) for u in ("0.01", "0.02", "0.1", "0.2")),
         "For u > 0.04 an optimal policy does not play x2 either: pulling x3, at gap u, "
-        "buys the same information for 2/u, which is less than the 50 of x2.",
+        "gives the same information at a cost of 2/u, which is less than the 50 of x2.",
     ),
     Claim(
         "small-u-less",
-        "beside Section 5.1",
+        "supplements Section 5.1",
         ("small-u",),
         "Where that reason applies, OAM has less regret than LinUCB.",
-        _by_width(Less, "fixed-u0.01", prefix="u = 0.01 and ")
-        + _by_width(Less, "fixed-u0.02", prefix="u = 0.02 and "),
+        _by_width(Less, "fixed-u0.01", u="0.01") + _by_width(Less, "fixed-u0.02", u="0.02"),
         "With gaps of 0.01 and 0.02 nothing is decided before some 2/u^2 rounds of "
         "x3's kind: the advantage needs a long horizon.",
     ),
@@ -253,6 +263,7 @@ CLAIMS = (
         ("scenario-one",),
         "In scenario one LinUCB starts better and ends with more regret than OAM.",
         _by_width(Overtaken, "scenario-one"),
+        clause="LinUCB starts better than OAM in scenario one and ends with more regret",
     ),
     Claim(
         "scenario-two-alike",
@@ -260,25 +271,25 @@ CLAIMS = (
         ("scenario-two",),
         "In scenario two OAM and LinUCB can hardly be told apart.",
         tuple(
-            Case(f"{words} and n = {n:,}", Alike("scenario-two", OAM, width, n))
-            for words, width in WIDTHS
+            Case({"width": width, "n": n}, Alike("scenario-two", OAM, linucb, n))
+            for width, linucb in WIDTHS.items()
             for n in (10**4, 10**5)
         )
         + tuple(
-            Case(f"{words} and n is the longest", Alike("scenario-two", OAM, width))
-            for words, width in WIDTHS
+            Case({"width": width, "n": LONGEST}, Alike("scenario-two", OAM, linucb))
+            for width, linucb in WIDTHS.items()
         ),
-        "Alike means here: to differ by no more than a fifth of LinUCB's regret, with "
-        "two standard errors to spare.",
+        "The criterion: regrets differ by no more than a fifth of LinUCB's, by a margin of two "
+        "standard errors.",
     ),
     Claim(
         "scenario-two-wasted",
         "Section 5.2",
         ("scenario-two",),
         "There OAM falls back on LinUCB: most of its regret comes from wasted exploration.",
-        (Case("", Share("scenario-two", OAM, "wasted", share=0.5)),),
-        "The allocation asks for pulls of an optimal arm whose set hardly ever comes; "
-        "until they are made, rounds of the other set are wasted.",
+        (Case({}, Share("scenario-two", OAM, "wasted", share=0.5)),),
+        "The allocation needs pulls of an optimal arm whose set rarely occurs; until they are "
+        "made, rounds of the other set are wasted.",
     ),
     Claim(
         "bounded-oam",
@@ -286,8 +297,8 @@ CLAIMS = (
         ("bounded",),
         "Where the optimal arms span the space, OAM's regret stops growing after a short while.",
         (
-            Case("in a run", Bounded("bounded", OAM)),
-            Case("from one horizon to the next", Flattens("bounded", OAM)),
+            Case({"growth": IN_A_RUN}, Bounded("bounded", OAM)),
+            Case({"growth": BETWEEN_RUNS}, Flattens("bounded", OAM)),
         ),
     ),
     Claim(
@@ -295,13 +306,16 @@ CLAIMS = (
         "Theorem 3 and Section 5.3",
         ("bounded",),
         "There LinUCB's regret is bounded, too.",
-        tuple(Case(f"{words}, in a run", Bounded("bounded", width)) for words, width in WIDTHS)
+        tuple(
+            Case({"width": width, "growth": IN_A_RUN}, Bounded("bounded", linucb))
+            for width, linucb in WIDTHS.items()
+        )
         + tuple(
-            Case(f"{words}, from one horizon to the next", Flattens("bounded", width))
-            for words, width in WIDTHS
+            Case({"width": width, "growth": BETWEEN_RUNS}, Flattens("bounded", linucb))
+            for width, linucb in WIDTHS.items()
         ),
-        "The theorem is about a width that grows with t; ours are planned for n, so "
-        "that a longer run begins with a wider one.",
+        "The theorem is about a width that grows with t; here the width depends on n, so that a "
+        "longer run begins with a larger one.",
     ),
     Claim(
         "sublogarithmic",
@@ -309,8 +323,8 @@ CLAIMS = (
         ("bounded", "scenario-two"),
         "C = 0 where the optimal arms span the space, whatever the law of the contexts.",
         (
-            Case("the law is that of bounded", ConstantIs("bounded", 0.0)),
-            Case("the law is that of scenario two", ConstantIs("scenario-two", 0.0)),
+            Case({"law": "bounded"}, ConstantIs("bounded", 0.0)),
+            Case({"law": "scenario-two"}, ConstantIs("scenario-two", 0.0)),
         ),
     ),
     Claim(
@@ -320,7 +334,7 @@ CLAIMS = (
         "On orthogonal arms C is the sum of 2/gap, as Lai and Robbins have it.",
         (
             Case(
-                "gaps are 0.2 to 0.8",
+                {"gaps": "0.2 to 0.8"},
                 ConstantIs("orthogonal", sum(2 / (0.2 * i) for i in range(1, 5))),
             ),
         ),
@@ -331,8 +345,8 @@ CLAIMS = (
         ("large",),
         "With 100 arms OSSB has far more regret than OAM, and it is unstable.",
         (
-            Case("regret is meant", FarWorse("large-100", OSSB, OAM)),
-            Case("spread is meant", Wilder("large-100", OSSB, OAM)),
+            Case({"quantity": "regret"}, FarWorse("large-100", OSSB, OAM)),
+            Case({"quantity": "spread"}, Wilder("large-100", OSSB, OAM)),
         ),
         "Far more means twice as much. OSSB estimates each arm by itself, not by least squares.",
     ),
@@ -341,37 +355,37 @@ CLAIMS = (
         "Section 5.4",
         ("large",),
         "With 100 arms the LinTS of the theory has far more regret than OAM.",
-        (Case("", FarWorse("large-100", LINTS_THEORY, OAM)),),
+        (Case({}, FarWorse("large-100", LINTS_THEORY, OAM)),),
     ),
     Claim(
         "small-less",
         "Appendix D",
         ("small",),
         "With five arms OAM has less regret than OSSB.",
-        (Case("", Less("small-5", OAM, OSSB)),),
-        "OSSB with gamma = 0 may settle on a wrong arm for good: look at the median "
-        "and the worst run, too.",
+        (Case({}, Less("small-5", OAM, OSSB)),),
+        "OSSB with gamma = 0 may play a suboptimal arm for ever: see also the median and the worst "
+        "run.",
     ),
     Claim(
         "small-smaller",
         "Appendix D",
         ("small", "large"),
         "The advantage of OAM over OSSB is smaller with five arms than with 100.",
-        (Case("", SmallerGain("small-5", "large-100", OAM, OSSB)),),
+        (Case({}, SmallerGain("small-5", "large-100", OAM, OSSB)),),
     ),
     Claim(
         "random-less",
         "Appendix D",
         ("random-theta",),
         "With a random theta OAM has less regret than OSSB.",
-        (Case("", Less(RANDOM_THETA, OAM, OSSB)),),
+        (Case({}, Less(RANDOM_THETA, OAM, OSSB)),),
     ),
     Claim(
         "random-lints",
         "Appendix D",
         ("random-theta",),
         "With a random theta heuristic LinTS is the best by a modest margin.",
-        (Case("", BestModestly(RANDOM_THETA, LINTS, (OAM, OFUL, FN, LINTS_THEORY, OSSB))),),
+        (Case({}, BestModestly(RANDOM_THETA, LINTS, (OAM, OFUL, FN, LINTS_THEORY, OSSB))),),
         "Modest means that the next best has at most half as much again.",
     ),
     Claim(
@@ -379,10 +393,11 @@ CLAIMS = (
         "Section 4.2, upper bound",
         ("long-run",),
         "OAM's regret is C log n to first order: its slope in log n tends to C.",
-        tuple(Case(f"the instance is {name}", Slope(name, OAM, "near")) for name in LONG),
+        _by_instance(LONG, Slope, OAM, "near"),
         "Near means within a quarter of C, and known to a quarter of it. The theorem "
         "assumes that the optimum is unique and that each set spans the space:"
         " not so in scenario one.",
+        clause="OAM's regret is C log n to first order",
     ),
     Claim(
         "not-below",
@@ -390,23 +405,21 @@ CLAIMS = (
         ("long-run",),
         "No consistent policy's regret grows more slowly than C log n in the end.",
         tuple(
-            Case(f"it is {policy} on {name}", Slope(name, policy, "not below"))
+            Case({"policy": policy, "instance": name}, Slope(name, policy, "not below"))
             for policy in (OAM, OFUL, LINTS)
             for name in LONG
         ),
-        "A limit: at a finite horizon regret may lie below C log n, or grow more "
-        "slowly for a while. Nobody knows whether heuristic LinTS is consistent.",
+        "An asymptotic statement: at a finite horizon regret may lie below C log n, or grow more "
+        "slowly for some time. Whether heuristic LinTS is consistent is not known.",
     ),
     Claim(
         "optimism-not-optimal",
         "Section 1, after Lattimore and Szepesvari (2017)",
         ("long-run",),
         "Optimism is not asymptotically optimal: LinUCB's slope in log n stays above C.",
-        tuple(
-            Case(f"the instance is {name}", Slope(name, OFUL, "above"))
-            for name in (END_OF_OPTIMISM, END_OF_OPTIMISM_5)
-        ),
+        _by_instance((END_OF_OPTIMISM, END_OF_OPTIMISM_5), Slope, OFUL, "above"),
         "Above means by a quarter and two standard errors.",
+        clause="optimism is not asymptotically optimal",
     ),
     Claim(
         "matched",
@@ -414,7 +427,7 @@ CLAIMS = (
         ("long-run",),
         "OAM's regret comes from matched exploration; exploiting, forcing and wasting "
         "cost only lower-order terms.",
-        tuple(Case(f"the instance is {name}", Share(name, OAM, "matched")) for name in LONG),
+        _by_instance(LONG, Share, OAM, "matched"),
         "Measured as at least nine tenths of the regret.",
     ),
     Claim(
@@ -422,7 +435,7 @@ CLAIMS = (
         "Algorithm 1",
         ("literal",),
         "With eps_t = 1 / log log t as printed, OAM has less regret than LinUCB.",
-        (Case("u = 0.1", Less("fixed-u0.1", "oam:epsilon=literal", OFUL)),),
+        (Case({"u": "0.1"}, Less("fixed-u0.1", "oam:epsilon=literal", OFUL)),),
         "The paper's figures must have been made with less forced exploration.",
     ),
 )

@@ -1,4 +1,4 @@
-"""`thrifty reproduce`: the paper's experiments played, its claims judged, and a page about both."""
+"""The reproduction: simulates the paper's experiments and judges its claims."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -10,34 +10,34 @@ from types import MappingProxyType
 from thrifty.allocation.bound import Bound, lower_bound
 from thrifty.errors import UnknownName
 from thrifty.experiments.claims import Verdict, judge
-from thrifty.experiments.paper import CLAIMS, EXPERIMENTS
+from thrifty.experiments.paper import CLAIMS, EXPERIMENTS, Experiment, Scale
+from thrifty.experiments.paper_page import paper_page
 from thrifty.files import write_whole
 from thrifty.problem.catalog import instance
-from thrifty.report.pages import Page, paper_page
+from thrifty.report.pages import Page
+from thrifty.studies.plans import StudyPlan, plan_study
 from thrifty.studies.results import Result
 from thrifty.studies.store import RESULTS, read_results
-from thrifty.studies.study import ask, run_together
+from thrifty.studies.study import run_studies
 
-CLAIMS_FILE = "claims.json"  # tells a folder that `reproduce` has made
+CLAIMS_FILE = "claims.json"  # marks a folder made by `thrifty reproduce`
 
 
 @dataclass(frozen=True)
 class Reproduction:
-    """Experiments with their results, kept in a folder, and the verdicts on the claims that these
-    decide.
-    """
+    """Results by experiment, and the folder that contains them."""
 
     folder: Path
     results: dict[str, tuple[Result, ...]]  # by name of the experiment
 
     @cached_property
     def verdicts(self) -> list[Verdict]:
-        """What becomes of the claims."""
+        """Verdicts on the claims that the results decide."""
         return judge(CLAIMS, self.results, _bound)
 
     @property
     def page(self) -> Page:
-        """The page about them."""
+        """The page of the reproduction."""
         return paper_page(self.results, self.verdicts, self.folder)
 
     def write_claims(self) -> None:
@@ -57,46 +57,52 @@ def reproduce(
     cluster: str | None = None,
     progress: bool | None = None,
 ) -> Reproduction:
-    """Play the experiments, or only some, into a folder; what is there already is not played
-    again.
+    """Simulate the experiments, or those named in `only`, and keep the results in a folder.
+
+    Results that the folder contains are not computed again.
     """
     known = [experiment.name for experiment in EXPERIMENTS]
     for name in only:
         if name not in known:
             raise UnknownName("experiment", name, known)
-    studies = {}
-    for experiment in EXPERIMENTS:
-        if not only or experiment.name in only:
-            size = experiment.full if full else experiment.quick
-            asked = ask(
-                experiment.instances,
-                experiment.policies,
-                horizon=size.horizons,
-                replications=size.replications,
-            )
-            studies[experiment.name] = (asked, folder / experiment.name)
-    played = run_together(
-        list(studies.values()), threads=threads, cluster=cluster, progress=progress, figures=False
+    chosen = [one for one in EXPERIMENTS if not only or one.name in only]
+    plans = [
+        _plan(experiment, experiment.full if full else experiment.quick) for experiment in chosen
+    ]
+    studies = run_studies(
+        [(plan, folder / one.name) for one, plan in zip(chosen, plans, strict=True)],
+        threads=threads,
+        cluster=cluster,
+        progress=progress,
     )
     found = read_reproduction(
-        folder, {name: study.results for name, study in zip(studies, played, strict=True)}
+        folder, {one.name: study.results for one, study in zip(chosen, studies, strict=True)}
     )
     found.write_claims()
     return found
 
 
+def _plan(experiment: Experiment, scale: Scale) -> StudyPlan:
+    return plan_study(
+        experiment.instances,
+        experiment.policies,
+        horizon=scale.horizons,
+        replications=scale.replications,
+    )
+
+
 def read_reproduction(
     folder: Path, known: Mapping[str, tuple[Result, ...]] = MappingProxyType({})
 ) -> Reproduction:
-    """What a folder holds of the experiments; those that are known need not be read."""
-    played = [
+    """The results of the experiments in a folder; those in `known`, by name, are not read again."""
+    completed = [
         experiment.name
         for experiment in EXPERIMENTS
         if (folder / experiment.name / RESULTS).exists()
     ]
     return Reproduction(
         folder,
-        {name: known[name] if name in known else read_results(folder / name) for name in played},
+        {name: known[name] if name in known else read_results(folder / name) for name in completed},
     )
 
 

@@ -1,6 +1,4 @@
-"""How policies stand over many instances, relative to a yardstick: the geometric mean of their
-regrets, the worst, the tail, and what a round costs.
-"""
+"""Ranking of policies over many instances by regret relative to a baseline policy."""
 
 import math
 from collections.abc import Sequence
@@ -13,26 +11,29 @@ from thrifty.numerics.arrays import Floats
 from thrifty.problem.instances import Instance
 from thrifty.studies.results import Result
 
-YARDSTICK = "lints"  # heuristic Thompson sampling, the best performer of the paper
-LAST = 0.9  # of a run: what comes after shows whether it is stuck
-FEWEST = 10  # runs that have a 95th percentile worth the name
+BASELINE = "lints"  # heuristic Thompson sampling, the best performer of the paper
+LEADERS = ("thrifty", BASELINE)  # simulated with more replications than the other policies
+LAST = 0.9  # share of a run after which its regret shows whether it is stuck
+FEWEST = 10  # replications for which a 95th percentile is computed
+TINY_GAP = 1e-9  # replaces the smallest gap of an ensemble, which has none
 
 
 @dataclass(frozen=True)
 class Standing:
-    """A policy at a horizon.
+    """The standing of a policy at a horizon.
 
     Attributes
     ----------
-    instances : how many it has played
-    ratio, error : the geometric mean of its mean regrets, each relative to the yardstick's on the
-        same replications, and its standard error on these instances: by luck alone, not by the
-        choice of instances
-    worst, where : the largest of these ratios, and on which instance
-    tail : the geometric mean of the ratios of 95th percentiles; NaN for few runs
-    nanoseconds : a round, the median over instances
-    stuck, runs : how many runs lose, in their last tenth, more than half of what the worst arms
-        would; and of how many
+    instances : number of instances
+    ratio : geometric mean over instances of mean regret relative to the baseline's on the same
+        replications
+    error : standard error of the ratio, over replications of these instances; it does not include
+        the choice of instances
+    worst, where : the largest relative regret, and its instance
+    tail : geometric mean of the ratios of 95th percentiles; NaN for few replications
+    nanoseconds : time per round, the median over instances
+    stuck, runs : number of runs whose last tenth costs more than half of the regret of the worst
+        arms, and number of all runs
     """
 
     policy: str
@@ -48,7 +49,7 @@ class Standing:
     runs: int
 
     def to_json(self) -> dict[str, Any]:
-        """All of it; error and tail are None where there are too few replications."""
+        """The entry of standings.json; None instead of NaN."""
         return {
             key: None if isinstance(value, float) and math.isnan(value) else value
             for key, value in asdict(self).items()
@@ -56,13 +57,14 @@ class Standing:
 
 
 def standings(results: Sequence[Result]) -> list[Standing]:
-    """Every policy at every horizon, the best first, and last those that have not played all
-    instances. What the yardstick has not played does not count.
+    """The standing of every policy at every horizon, by ratio.
+
+    Policies without results on some instance come last. Instances without the baseline are ignored.
     """
     bases = {
         (result.instance.name, result.horizon): result
         for result in results
-        if result.policy == YARDSTICK
+        if result.policy == BASELINE
     }
     groups: dict[tuple[int, str], list[tuple[Result, Result]]] = {}
     for result in results:
@@ -83,21 +85,26 @@ def standings(results: Sequence[Result]) -> list[Standing]:
 
 @dataclass(frozen=True)
 class Relative:
-    """Regret on one instance relative to the yardstick's, on the replications that both have: of
-    means, of 95th percentiles, and by luck.
+    """Regret on one instance relative to the baseline's, on the replications that both have.
 
-    luck (R,) is what each replication adds to the logarithm of the ratio of means, to first order;
-    replications share their luck across instances.
+    Attributes
+    ----------
+    means : ratio of mean regrets
+    tails : ratio of 95th percentiles; NaN for few replications
+    influence : (R,) first-order contribution of each replication to the logarithm of `means`;
+        replications are paired across instances
     """
 
     means: float
     tails: float
-    luck: Floats
+    influence: Floats
 
 
 def relative(result: Result, base: Result) -> Relative:
-    """How a result stands. No regret at all counts as one pull of the arm with the smallest gap, in
-    all runs together: less could not be measured.
+    """Compare a result with the baseline's.
+
+    A mean below one pull of the arm with the smallest gap, in all replications together, counts as
+    that much: less cannot be measured.
     """
     both = min(result.replications, base.replications)
     mine, other = result.final[:both], base.final[:both]
@@ -112,19 +119,17 @@ def relative(result: Result, base: Result) -> Relative:
 
 
 def _smallest_gap(result: Result) -> float:
-    """Of an instance; of an ensemble any number that is small."""
+    """The smallest positive gap of an instance; TINY_GAP for an ensemble."""
     gaps = (
         result.instance.gaps[result.instance.gaps > 0]
         if isinstance(result.instance, Instance)
         else np.zeros(0)
     )
-    return float(gaps.min()) if gaps.size else 1e-9
+    return float(gaps.min()) if gaps.size else TINY_GAP
 
 
 def stuck_runs(result: Result) -> int:
-    """Runs that lose, in their last tenth, more than half of what the worst arm of each context
-    would.
-    """
+    """The number of runs whose last tenth costs more than half of the regret of the worst arms."""
     if not isinstance(result.instance, Instance):
         return 0
     early = int(np.searchsorted(result.times, LAST * result.horizon))
@@ -137,15 +142,15 @@ def stuck_runs(result: Result) -> int:
 def _stand(pairs: Sequence[tuple[Result, Result]]) -> Standing:
     found, first = [relative(result, base) for result, base in pairs], pairs[0][0]
     ratios, tails = np.array([one.means for one in found]), np.array([one.tails for one in found])
-    both = min(one.luck.size for one in found)
-    luck = np.mean([one.luck[:both] for one in found], axis=0)
+    both = min(one.influence.size for one in found)
+    influence = np.mean([one.influence[:both] for one in found], axis=0)
     worst, mean = int(np.argmax(ratios)), float(np.exp(np.log(ratios).mean()))
     return Standing(
         policy=first.policy,
         horizon=first.horizon,
         instances=len(pairs),
         ratio=mean,
-        error=mean * float(luck.std(ddof=1)) / math.sqrt(both) if both > 1 else math.nan,
+        error=mean * float(influence.std(ddof=1)) / math.sqrt(both) if both > 1 else math.nan,
         worst=float(ratios[worst]),
         where=pairs[worst][0].instance.name,
         tail=float(np.exp(np.log(tails).mean())),

@@ -264,7 +264,7 @@ def _orthogonal(d: int = 5, gap: float = 0.2) -> Instance:
 
 @_family("ids-eoo")
 def _ids_eoo() -> Instance:
-    """end-of-optimism with eps = 0.01, a = 4, noise variance 0.1 (Kirschner et al. 2021); C = 3.2"""
+    """end-of-optimism, eps = 0.01, a = 4, noise variance 0.1 (Kirschner et al. 2021): C = 3.2."""
     made = _end_of_optimism(eps=0.01, a=4.0)
     return Instance(made.sets, theta=made.theta, noise=np.sqrt(0.1))
 

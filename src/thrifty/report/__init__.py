@@ -1,1 +1,1 @@
-"""Results as figures, tables and a page: reads results, never simulates."""
+"""Figures, tables and pages of results; simulates nothing and knows no particular experiment."""

@@ -1,26 +1,41 @@
-"""A page as one self-contained HTML file: figures inline, no scripts, readable in light, dark and
-print.
-"""
+"""Pages as one self-contained HTML file: inline figures, no scripts, light, dark and print."""
 
 import re
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from thrifty.errors import MissingPackage
 from thrifty.files import write_whole
-from thrifty.report.figures import INK, svg
-from thrifty.report.pages import Page, Picture, save_figures
-from thrifty.report.wording import plain, printable, with_error
-from thrifty.studies.results import Result
+from thrifty.report.drawing import INK, svg
+from thrifty.report.pages import Page, Picture, result_table, save_figures
+from thrifty.studies.progress import Bar, progress_bar
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-MARKS = {"holds": "✓", "holds only when": "◐", "not seen": "✗"}
+LONG_TABLE = 12  # results from which on their table is folded
 
 
-def html(page: Page) -> str:
-    """The page as HTML."""
+def html(page: Page, *, progress: bool | None = None) -> str:
+    """A page as HTML."""
+    panels = sum(len(picture.panels()) for picture in page.pictures)
+    with progress_bar("drawing", panels, show=progress) as bar:
+        return _render(page, bar)
+
+
+def write_html(page: Page, folder: Path, *, progress: bool | None = None) -> Path:
+    """Write index.html into a folder, and the figures as SVG and PNG into its folder figures."""
+    panels = sum(len(picture.panels()) for picture in page.pictures)
+    with progress_bar("drawing", len(page.pictures) + panels, show=progress) as bar:
+        save_figures(page, folder / "figures", bar, ("svg", "png"))
+        path = folder / "index.html"
+        write_whole(path, _render(page, bar))
+    return path
+
+
+def _render(page: Page, bar: Bar) -> str:
+    MissingPackage.check("a page", "Jinja2")
     from jinja2 import Environment, StrictUndefined
 
     environment = Environment(
@@ -29,51 +44,27 @@ def html(page: Page) -> str:
     template = environment.from_string(
         files("thrifty.report").joinpath("page.html").read_text(encoding="utf-8")
     )
-    return template.render(page=page, panels=_panels, row=table_row, marks=MARKS)
 
+    def panels(picture: Picture) -> list[str]:
+        found = []
+        for name, results in picture.panels():
+            found.append(_inline(picture.draw(results), name))
+            bar.advance()
+        return found
 
-def write_html(page: Page, folder: Path) -> Path:
-    """Write the page as index.html into a folder, its figures as SVG and PNG into the folder
-    figures there.
-    """
-    save_figures(page, folder / "figures")
-    path = folder / "index.html"
-    write_whole(path, html(page))
-    return path
-
-
-def table_row(result: Result) -> dict[str, str]:
-    """A line of the table of results."""
-    ratio = "" if result.ratio is None else f"{result.ratio:.2f}"
-    numbers = {
-        "mean": with_error(result.mean, result.se, 4),
-        "median": plain(result.median, 4),
-        "p95": plain(result.p95, 4),
-        "worst": plain(result.max, 4),
-    }
-    return (
-        {
-            "instance": printable(result.instance.name),
-            "policy": printable(result.policy),
-            "n": f"{result.horizon:,}",
-        }
-        | numbers
-        | {"R / (C log n)": ratio}
+    return template.render(
+        page=page, panels=panels, result_table=result_table, long_table=LONG_TABLE
     )
 
 
-def _panels(picture: Picture) -> list[str]:
-    """The panels of a picture as SVG elements whose ink is that of the page."""
-    return [_inline(figure, name) for name, figure in picture.panels()]
-
-
 def _inline(figure: "Figure", name: str) -> str:
+    """A figure as an SVG element whose text and axes have the colour of the page."""
     from markupsafe import Markup
 
     text = svg(figure, name)
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
-    # names of groups, the same in every figure; what is referred to is named by hash
+    # ids of groups are the same in every figure; ids that are referred to contain a hash
     text = re.sub(r'<g id="[^"]*"', "<g", text)
     text = re.sub(rf"{INK}|#000000|(?<=stroke: )black", "currentColor", text)
-    return Markup(text)  # our own drawing, not a user's text: Matplotlib escapes the names in it
+    return Markup(text)  # safe: drawn by Matplotlib, which escapes names

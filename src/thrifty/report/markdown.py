@@ -1,4 +1,4 @@
-"""A page as Markdown, for a folder of documentation, with its figures beside it."""
+"""Pages as Markdown, for a folder of documentation, with the figures beside them."""
 
 import html
 import json
@@ -7,44 +7,55 @@ from typing import Any
 
 from thrifty.errors import InvalidInput
 from thrifty.files import make_folder, write_whole
-from thrifty.report.html import MARKS, table_row
-from thrifty.report.pages import Page, Section, Table, save_figures
+from thrifty.report.pages import Page, Section, Statement, Table, result_table, save_figures
+from thrifty.studies.progress import progress_bar
 
 FIGURES = "figures"
 
 
 def markdown(page: Page) -> str:
-    """The page as Markdown; figures are in the folder FIGURES beside it."""
-    blocks = [f"# {page.title}", page.lead]
-    if page.verdicts:
-        blocks.append("## What becomes of the claims")
-        rows = [
-            f"| [{v.claim.statement}](#{_anchor(v.claim.experiments[0], page)}) | "
-            f"{v.claim.where} | {MARKS[v.status]} {v.words} |"
-            for v in page.verdicts
-        ]
-        blocks.append("\n".join(["| claim | where | verdict |", "|---|---|---|", *rows]))
+    """A page as Markdown; its figures are in the folder FIGURES beside it."""
+    blocks = [f"# {page.title}", *page.paragraphs]
+    if page.statements:
+        blocks += [f"## {page.statements_title}", statement_table(page)]
     for section in page.sections:
         blocks += _section(section)
     return "\n\n".join(blocks) + "\n"
 
 
-def write_markdown(page: Page, path: Path) -> None:
-    """Write the page, its figures beside it, and as JSON the results in its tables, if any, by
-    which it can be told whether it is stale.
-    """
+def write_markdown(page: Page, path: Path, *, progress: bool | None = None) -> None:
+    """Write a page, its figures, and the numbers of its results as JSON, to detect stale pages."""
     if path.is_dir() or not path.name:
         raise InvalidInput("--markdown", "the name of a file", str(path))
     make_folder(path.parent)
-    save_figures(page, path.parent / FIGURES, ("svg",))
+    with progress_bar("drawing", len(page.pictures), show=progress) as bar:
+        save_figures(page, path.parent / FIGURES, bar, ("svg",))
     numbers = _numbers(page)
     if numbers:
         write_whole(path.with_suffix(".numbers.json"), json.dumps(numbers, indent=0) + "\n")
     write_whole(path, markdown(page))
 
 
+def statement_table(page: Page) -> str:
+    """A table of the statements of a page, with links to their sections."""
+    rows = [
+        f"| [{one.text}](#{_anchor(one.section, page)}) | {one.where} | {one.mark} {one.words} |"
+        for one in page.statements
+    ]
+    return "\n".join(["| claim | where | verdict |", "|---|---|---|", *rows])
+
+
+def statement_blocks(statement: Statement) -> list[str]:
+    """A statement with its verdict, the details, and the remark."""
+    return [
+        f"**{statement.text}** {statement.mark} {statement.words}.",
+        "\n".join(f"- {point}" for point in statement.points),
+        *([statement.remark] if statement.remark else []),
+    ]
+
+
 def _numbers(page: Page) -> list[dict[str, Any]]:
-    """One entry a result; `first` is the regret of its first replicate, to the last bit."""
+    """One entry per result; `first` is the regret of the first replication, to the last bit."""
     return [
         {
             "section": section.name,
@@ -62,37 +73,17 @@ def _numbers(page: Page) -> list[dict[str, Any]]:
 
 
 def _section(section: Section) -> list[str]:
-    blocks = [
-        f"## {section.title}",
-        *(
-            [f"*{section.where}.* {section.text}"]
-            if section.where
-            else [section.text]
-            if section.text
-            else []
-        ),
-    ]
+    where = f"*{section.where}.* " if section.where else ""
+    blocks = [f"## {section.title}", *([where + section.text] if where or section.text else [])]
     blocks += [_table(table) for table in section.tables]
     for picture in section.pictures:
         blocks += [f"![{section.title}]({FIGURES}/{picture.name}.svg)", picture.caption]
-    for verdict in section.verdicts:
-        cases = [
-            f"- {'✓' if finding.holds else '✗'} "
-            f"{f'{case.when}: ' if case.when else ''}{finding.measured}"
-            for case, finding in verdict.pairs()
-        ]
-        blocks += [
-            f"**{verdict.claim.statement}** {MARKS[verdict.status]} {verdict.words}.",
-            "\n".join(cases),
-        ]
-        blocks += [verdict.claim.remark] if verdict.claim.remark else []
+    for statement in section.statements:
+        blocks += statement_blocks(statement)
     if section.results:
-        rows = [table_row(result) for result in section.results]
-        blocks.append(
-            _table(Table(tuple(rows[0]), tuple(tuple(row.values()) for row in rows), words=2))
-        )
+        blocks.append(_table(result_table(section.results)))
     if section.rerun:
-        blocks.append(f"Again: `{section.rerun}`")
+        blocks.append(f"To run it again: `{section.rerun}`")
     return blocks
 
 
@@ -109,7 +100,7 @@ def _cell(text: str) -> str:
 
 
 def _anchor(name: str, page: Page) -> str:
-    """The link to a section, as Markdown readers make it from the title."""
+    """The link to a section, as Markdown renderers derive it from the title."""
     title = next((section.title for section in page.sections if section.name == name), "")
     return "".join(
         character

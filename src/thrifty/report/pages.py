@@ -1,100 +1,92 @@
-"""What a page says, before it is HTML or Markdown: sections of text, figures, tables and
-verdicts.
-"""
+"""Content of a page, independent of HTML and Markdown: sections of text, figures and tables."""
 
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from thrifty.experiments.claims import Verdict
-from thrifty.experiments.paper import EXPERIMENTS, OAM, Experiment
 from thrifty.files import make_folder
+from thrifty.report.drawing import save_figure
 from thrifty.report.figures import (
-    horizons_figure,
     labels_figure,
     longest,
     ratio_figure,
     regret_figure,
-    save_figure,
     sensitivity_figure,
-    standings_figure,
     tail_figure,
 )
-from thrifty.report.wording import count
+from thrifty.report.wording import count, plain, printable, with_error
+from thrifty.studies.progress import Bar
 from thrifty.studies.results import Result
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-FIGURES: dict[str, Callable[[Sequence[Result]], "Figure"]] = {
-    "regret": regret_figure,
-    "ratio": ratio_figure,
-    "sensitivity": sensitivity_figure,
-    "labels": labels_figure,
-    "tail": tail_figure,
-    "standings": standings_figure,
-    "horizons": horizons_figure,
+DrawFigure = Callable[[Sequence[Result]], "Figure"]
+FIGURES: dict[str, tuple[DrawFigure, str]] = {
+    "regret": (
+        regret_figure,
+        "Mean regret, shaded by its standard error; dots show the final regret of runs with a "
+        "shorter horizon. C log n is the leading term of the lower bound.",
+    ),
+    "ratio": (
+        ratio_figure,
+        "R(n) / log n with its standard error; no consistent policy stays below C.",
+    ),
+    "sensitivity": (sensitivity_figure, "Mean regret with two standard errors."),
+    "labels": (labels_figure, "Mean regret, split by the reason for which arms were played."),
+    "tail": (
+        tail_figure,
+        "Median, mean, 95th percentile and worst run at the longest horizon.",
+    ),
 }
-CAPTIONS = {
-    "regret": "Mean regret, shaded by its standard error; dots where runs planned for a shorter "
-    "horizon end. C log n is the lower bound's leading term.",
-    "ratio": "R(n) / log n with its standard error; C is what no consistent policy stays below.",
-    "sensitivity": "Mean regret with two standard errors.",
-    "labels": "Mean regret by why arms were played.",
-    "tail": "Median, mean, 95th percentile and worst run at the longest horizon.",
-    "standings": "Regret relative to heuristic Thompson sampling (lints), in the geometric mean "
-    "over the instances: 1 is its level, less is better."
-    " Whiskers are two standard errors; triangles stand for what lies outside.",
-    "horizons": "Mean regret at each horizon n, which is a run of its own; colours as above, thick "
-    "lines for thrifty and lints.",
-}
-
-PAPER_LEAD = (
-    "The experiments of Hao, Lattimore and Szepesvári, Adaptive Exploration in Linear "
-    "Contextual Bandit (AISTATS 2020), played again, and what becomes of its"
-    " claims. Every verdict is computed from the results on this page: differences are "
-    "paired, replicate by replicate, and count from two standard errors on."
-    " The paper names neither its horizons, nor LinUCB's confidence width, nor OAM's "
-    "constants: LinUCB is played with the widths oful (the library's default)"
-    " and fn (that of OAM's analysis), OAM with epsilon = 0 and c = 0, and with c = 1."
-)
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure of some results, whole for a file or a panel at a time for a page."""
+    """A figure on a page: in one piece as a file, and one panel per instance on an HTML page.
+
+    Attributes
+    ----------
+    name : the name of its file, without suffix
+    draw : draws the figure of some results
+    caption : the text below it
+    results : what it shows
+    by_instance : whether it can be drawn one instance at a time
+    """
 
     name: str
-    kind: str
+    draw: DrawFigure
+    caption: str
     results: tuple[Result, ...]
     by_instance: bool = True
 
-    @property
-    def caption(self) -> str:
-        return CAPTIONS[self.kind]
-
     def whole(self) -> "Figure":
         """All panels in one figure."""
-        return FIGURES[self.kind](self.results)
+        return self.draw(self.results)
 
-    def panels(self) -> list[tuple[str, "Figure"]]:
-        """A figure for each instance, with a name of its own; or the whole, if it is about all
-        instances.
-        """
+    def panels(self) -> list[tuple[str, tuple[Result, ...]]]:
+        """Unique names and results of the figures on an HTML page."""
         if not self.by_instance:
-            return [(self.name, self.whole())]
+            return [(self.name, self.results)]
         names = dict.fromkeys(result.instance.name for result in self.results)
-        panels = [
-            [result for result in self.results if result.instance.name == name] for name in names
+        groups = [
+            tuple(result for result in self.results if result.instance.name == name)
+            for name in names
         ]
-        return [(f"{self.name}-{i}", FIGURES[self.kind](panel)) for i, panel in enumerate(panels)]
+        return [(f"{self.name}-{i}", group) for i, group in enumerate(groups)]
+
+
+def picture(kind: str, name: str, results: Sequence[Result]) -> Picture:
+    """A picture of one of the kinds in FIGURES."""
+    draw, caption = FIGURES[kind]
+    return Picture(name, draw, caption, tuple(results))
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of text under headers; the first columns are words, the others numbers."""
+    """Rows of text under headers; the first `words` columns are text, the others numbers."""
 
     headers: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -102,19 +94,45 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Section:
-    """A part of a page.
+class Statement:
+    """A statement with a verdict.
 
     Attributes
     ----------
-    name, title : for links, and for people
-    where : in the paper
-    text : what it is about
-    tables : what sums it up
-    pictures : its figures
-    results : the rows of its table
-    verdicts : on the claims that it decides
-    rerun : the command that makes it again
+    name : unique, for links
+    section : the name of the section that shows it
+    text : the statement
+    where : its source
+    mark : a character in front of the verdict
+    tone : `good`, `half` or `bad`; decides the colour
+    words : the verdict
+    points : the details of the verdict
+    remark : a note below them
+    """
+
+    name: str
+    section: str
+    text: str
+    where: str
+    mark: str
+    tone: str
+    words: str
+    points: tuple[str, ...] = ()
+    remark: str = ""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A section of a page.
+
+    Attributes
+    ----------
+    name, title : for links, and the heading
+    where : the source of what it shows
+    text : a paragraph
+    tables, pictures, statements : shown in this order
+    results : shown as a table, and kept with a page in Markdown to detect when it is stale
+    rerun : the command that computes the results again
     """
 
     name: str
@@ -124,133 +142,80 @@ class Section:
     tables: tuple[Table, ...] = ()
     pictures: tuple[Picture, ...] = ()
     results: tuple[Result, ...] = ()
-    verdicts: tuple[Verdict, ...] = ()
+    statements: tuple[Statement, ...] = ()
     rerun: str = ""
 
 
 @dataclass(frozen=True)
 class Page:
-    """A whole page; verdicts are those on all claims."""
+    """A page: paragraphs, then a table of statements if there are any, then sections."""
 
     title: str
-    lead: str
+    paragraphs: tuple[str, ...]
     sections: tuple[Section, ...]
-    verdicts: tuple[Verdict, ...] = ()
+    statements: tuple[Statement, ...] = ()
+    statements_title: str = ""
+
+    @property
+    def pictures(self) -> list[Picture]:
+        """All pictures, in order."""
+        return [picture for section in self.sections for picture in section.pictures]
+
+
+def result_table(results: Sequence[Result]) -> Table:
+    """One row per result: mean with its standard error, median, 95th percentile, maximum."""
+    headers = ("instance", "policy", "n", "mean", "median", "p95", "worst", "R / (C log n)")
+    return Table(headers, tuple(map(_result_row, results)), words=2)
+
+
+def _result_row(result: Result) -> tuple[str, ...]:
+    return (
+        printable(result.instance.name),
+        printable(result.policy),
+        f"{result.horizon:,}",
+        with_error(result.mean, result.se, 4),
+        plain(result.median, 4),
+        plain(result.p95, 4),
+        plain(result.max, 4),
+        "" if result.ratio is None else f"{result.ratio:.2f}",
+    )
 
 
 def study_page(results: Sequence[Result], folder: Path) -> Page:
     """The page of a study that is kept in a folder."""
-    first, file = results[0], folder / "study.toml"
+    file = folder / "study.toml"
     rerun = (
         shlex.join(["thrifty", "run", "--study", str(file), "--out", str(folder)])
         if file.exists()
         else ""
     )
-    split = tuple(result for result in longest(results) if len(result.labels) > 1)
     several = len({result.horizon for result in results}) > 1
-    pictures = [Picture("regret", "regret", tuple(results))]
-    pictures += [Picture("ratio", "ratio", tuple(results))] if several else []
+    pictures = [picture(kind, kind, results) for kind in ("regret", *(["ratio"] * several))]
     sections = [
         Section("regret", "Regret", pictures=tuple(pictures), results=tuple(results), rerun=rerun)
     ]
+    split = [result for result in longest(results) if len(result.labels) > 1]
     if split:
-        own = tuple(Picture(f"labels-{i}", "labels", (result,)) for i, result in enumerate(split))
-        sections.append(Section("labels", "Where the regret goes", pictures=own))
-    sections.append(
-        Section("tail", "The tail", pictures=(Picture("tail", "tail", tuple(results)),))
-    )
+        own = tuple(picture("labels", f"labels-{i}", (one,)) for i, one in enumerate(split))
+        sections.append(Section("labels", "Regret by label", pictures=own))
+    tail = picture("tail", "tail", results)
+    sections.append(Section("tail", "Distribution of the regret", pictures=(tail,)))
+    return Page("A study", (_study_lead(results),), tuple(sections))
+
+
+def _study_lead(results: Sequence[Result]) -> str:
+    first = results[0]
     instances = len({result.instance.name for result in results})
     policies = len({result.policy for result in results})
-    played = (
-        f"{count(first.replications, 'replication')}, seed {first.seed}, {first.rewards} rewards"
+    return (
+        f"{count(policies, 'policy', 'policies')} on {count(instances, 'instance')}: "
+        f"{count(first.replications, 'replication')}, seed {first.seed}, {first.rewards} rewards."
     )
-    lead = f"{count(policies, 'policy', 'policies')} on {count(instances, 'instance')}: {played}."
-    return Page("A study", lead, tuple(sections))
 
 
-def paper_page(
-    results: Mapping[str, tuple[Result, ...]], verdicts: Sequence[Verdict], folder: Path
-) -> Page:
-    """The page of a reproduction: the paper's experiments, then what we add to them; results by
-    experiment.
-    """
-    sections = []
-    for experiment in EXPERIMENTS:
-        if experiment.name in results:
-            own = results[experiment.name]
-            pictures = tuple(Picture(experiment.name, kind, own) for kind in experiment.figures)
-            decided = tuple(
-                verdict for verdict in verdicts if verdict.claim.experiments[0] == experiment.name
-            )
-            full = "--full " if own[-1].horizon == experiment.full.horizons[-1] else ""
-            rerun = (
-                f"thrifty reproduce {full}--only {experiment.name} --out {shlex.quote(str(folder))}"
-            )
-            text = f"{experiment.about} {_played(own)}"
-            sections.append(
-                Section(
-                    experiment.name,
-                    experiment.title,
-                    experiment.where,
-                    text,
-                    (),
-                    pictures,
-                    own,
-                    decided,
-                    rerun,
-                )
-            )
-    shown = [
-        result for experiment in _in_paper(results) for result in longest(results[experiment.name])
-    ]
-    split = tuple(result for result in shown if result.policy == OAM)
-    if split:
-        text = (
-            "Rounds of OAM are init, until all directions are known; exploit; forced "
-            "on the least played arm; matched to the optimal allocation; or wasted,"
-            " when the allocation is reached but the evidence is not in. Theory has it "
-            "that only matched exploration costs regret of order log n."
-        )
-        sections.append(
-            Section(
-                "labels",
-                "Where OAM's regret goes",
-                "beside Section 5",
-                text,
-                pictures=(Picture("labels", "labels", split),),
-            )
-        )
-    if shown:
-        text = "A mean hides what a single user of a policy risks."
-        sections.append(
-            Section(
-                "tail",
-                "The tail",
-                "beside Section 5",
-                text,
-                pictures=(Picture("tail", "tail", tuple(shown)),),
-            )
-        )
-    return Page("Adaptive exploration, reproduced", PAPER_LEAD, tuple(sections), tuple(verdicts))
-
-
-def save_figures(page: Page, folder: Path, kinds: tuple[str, ...] = ("svg", "png")) -> None:
+def save_figures(page: Page, folder: Path, bar: Bar, kinds: tuple[str, ...]) -> None:
     """Write every figure of a page into a folder."""
     make_folder(folder)
-    for section in page.sections:
-        for picture in section.pictures:
-            save_figure(picture.whole(), folder / picture.name, kinds)
-
-
-def _in_paper(results: Mapping[str, tuple[Result, ...]]) -> list[Experiment]:
-    """The paper's own experiments among those played."""
-    return [
-        experiment
-        for experiment in EXPERIMENTS
-        if experiment.name in results and "Figure" in experiment.where
-    ]
-
-
-def _played(results: Sequence[Result]) -> str:
-    horizons = ", ".join(f"{n:,}" for n in sorted({result.horizon for result in results}))
-    return f"{results[0].replications} replications of n = {horizons} rounds."
+    for one in page.pictures:
+        save_figure(one.whole(), folder / one.name, kinds)
+        bar.advance()

@@ -1,30 +1,36 @@
-"""Numbers in words, as tables, pages and messages have them."""
+"""Numbers and names as text, for tables, pages and messages."""
 
 import math
+from collections.abc import Sequence
 
 
 def plain(number: float, digits: int) -> str:
-    """A number to so many digits, never in powers of ten unless it is tiny."""
+    """A number with `digits` significant digits, without an exponent unless it is tiny."""
     return f"{float(f'{number:.{digits}g}'):,.10g}"
 
 
 def printable(name: str, most: int = 200) -> str:
-    """A name without characters that would move a cursor or break a file, and not too long."""
+    """A name without control characters, shortened to `most` characters."""
     text = "".join(character if character.isprintable() else "?" for character in name)
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def with_error(value: float, error: float, digits: int = 3) -> str:
-    """A number with its standard error, if that is known."""
+    """A number with its standard error, unless that is NaN."""
     return plain(value, digits) + ("" if math.isnan(error) else f" ± {plain(error, 2)}")
 
 
 def power(n: int) -> str:
-    """10,000 as 1e4; other numbers as they are."""
+    """A power of ten from 1,000 on as `1e4`; other numbers with commas."""
     exponent = math.log10(n)
     return f"1e{round(exponent)}" if n >= 1000 and exponent == round(exponent) else f"{n:,}"
 
 
 def count(number: int, noun: str, plural: str = "") -> str:
-    """`1 arm`, `2 arms`."""
+    """A number with a noun: `1 arm`, `2 arms`."""
     return f"{number} {noun if number == 1 else plural or noun + 's'}"
+
+
+def listing(items: Sequence[str]) -> str:
+    """Items as text: `a`, `a and b`, `a, b and c`."""
+    return " and ".join([", ".join(items[:-1]), items[-1]] if len(items) > 1 else items)

@@ -1,1 +1,1 @@
-"""Instances x policies x replications: tasks, batches, results, their files and executors."""
+"""Studies: many replications of policies on instances, kept in files, run in threads or on Dask."""

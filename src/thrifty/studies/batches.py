@@ -1,4 +1,4 @@
-"""Batches of replicates: what pieces of work give, and how they are put together again."""
+"""Batches of replications: the results of chunks, and how they are combined."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -7,39 +7,44 @@ import numpy as np
 
 from thrifty.numerics.arrays import Floats, Ints
 
+ARRAYS = ("regret", "rounds", "solves", "unsolved")  # fields with one entry per replication
+
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """The replicates from number `first` on: r of them, at c checkpoints, by L labels."""
+    """Results of r consecutive replications at c checkpoints, split by L labels.
+
+    Attributes
+    ----------
+    first : number of the first replication
+    regret : (r, c, L) cumulative pseudo-regret at each checkpoint
+    rounds : (r, c, L) cumulative number of rounds at each checkpoint
+    solves, unsolved : (r,) solves of the allocation program, and those that missed its tolerance
+    seconds : computing time, divided by the number of threads that worked at the same time
+    """
 
     first: int
-    regret: Floats  # (r, c, L) so far, at each checkpoint
-    rounds: Ints  # (r, c, L) likewise
-    solves: Ints  # (r,)
-    unsolved: Ints  # (r,)
-    seconds: float  # it took; divided by the number of threads that worked at the same time
+    regret: Floats
+    rounds: Ints
+    solves: Ints
+    unsolved: Ints
+    seconds: float
 
     @property
     def stop(self) -> int:
-        """The number after the last."""
+        """One more than the number of the last replication."""
         return self.first + len(self.solves)
 
     def part(self, first: int, stop: int) -> "Batch":
-        """The replicates first to stop - 1."""
+        """The replications first to stop - 1."""
         cut = slice(first - self.first, stop - self.first)
         share = (stop - first) / len(self.solves)
-        return Batch(
-            first,
-            self.regret[cut],
-            self.rounds[cut],
-            self.solves[cut],
-            self.unsolved[cut],
-            self.seconds * share,
-        )
+        arrays = {name: getattr(self, name)[cut] for name in ARRAYS}
+        return Batch(first=first, seconds=self.seconds * share, **arrays)
 
 
 def missing_ranges(batches: Iterable[Batch], replications: int) -> list[range]:
-    """Which of the first replications no batch has."""
+    """The ranges of replications below `replications` that no batch contains."""
     missing, reached = [], 0
     for batch in sorted(batches, key=lambda batch: batch.first):
         if batch.first > reached:
@@ -50,9 +55,7 @@ def missing_ranges(batches: Iterable[Batch], replications: int) -> list[range]:
 
 
 def assemble(batches: Iterable[Batch], replications: int) -> Batch:
-    """The first replications as one batch, out of batches that cover them, perhaps more than
-    once.
-    """
+    """The first `replications` as one batch, from batches that cover them and may overlap."""
     parts: list[Batch] = []
     reached = 0
     for batch in sorted(batches, key=lambda batch: batch.first):
@@ -64,11 +67,5 @@ def assemble(batches: Iterable[Batch], replications: int) -> Batch:
 
 
 def _join(parts: Sequence[Batch]) -> Batch:
-    return Batch(
-        first=parts[0].first,
-        regret=np.concatenate([part.regret for part in parts]),
-        rounds=np.concatenate([part.rounds for part in parts]),
-        solves=np.concatenate([part.solves for part in parts]),
-        unsolved=np.concatenate([part.unsolved for part in parts]),
-        seconds=sum(part.seconds for part in parts),
-    )
+    arrays = {name: np.concatenate([getattr(part, name) for part in parts]) for name in ARRAYS}
+    return Batch(first=parts[0].first, seconds=sum(part.seconds for part in parts), **arrays)

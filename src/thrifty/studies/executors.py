@@ -1,6 +1,4 @@
-"""Who does the work: threads of this machine, or a Dask cluster. What they answer does not depend
-on it.
-"""
+"""Executors compute chunks: in threads of this process, or on a Dask cluster, to the same bits."""
 
 import logging
 import os
@@ -11,39 +9,42 @@ import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import replace
+from functools import partial
 from threading import Event, Thread
 from typing import Any, Protocol
 
-from thrifty.errors import InvalidInput, ThriftyError, Unreachable
-from thrifty.simulation.replication import Tick
+from thrifty.errors import InvalidInput, MissingPackage, ThriftyError, Unreachable
 from thrifty.studies.batches import Batch
 from thrifty.studies.tasks import Chunk, compute, installed_code
 
-# seconds that a scheduler has to be reached, and to answer: less than ten together
-REACH, ANSWER = 3, 5
-PATIENCE = 8  # seconds that it has to find a worker
-LOOK = 2  # seconds between two looks at a cluster that is silent
-LOST = 60  # seconds that a study waits for a worker once the cluster has none
+# Limits in seconds. A scheduler that does not respond is reported within ten seconds.
+CONNECT_TIMEOUT, RESPONSE_TIMEOUT = 3, 5
+WORKERS_TIMEOUT = 8  # for the scheduler to have a first worker
+POLL_INTERVAL = 2  # between two checks of the workers while no result arrives
+LOST_TIMEOUT = 60  # after which a study ends when the cluster has no workers left
+
+ChunkTick = Callable[[Chunk, int], None]  # called with rounds of a chunk since its last call
 
 
 class Executor(Protocol):
-    """Answers chunks in any order."""
+    """Computes chunks, in any order."""
 
-    local: bool  # whether policies are compiled here
+    local: bool  # whether chunks are computed in this process
 
     def run(
-        self, chunks: Sequence[Chunk], tick: Tick
+        self, chunks: Sequence[Chunk], tick: ChunkTick
     ) -> Generator[tuple[Chunk, Batch], None, None]:
-        """Yield each chunk with its answer, as they come; closing the generator gives up the
-        rest.
+        """Yield each chunk with its batch, in order of completion.
+
+        Closing the generator cancels the rest.
         """
 
     def close(self) -> None:
-        """Let go of what it holds."""
+        """Release connections."""
 
 
 class Threads:
-    """Threads of this process; compiled code runs in them side by side."""
+    """Threads of this process; compiled policies run in them in parallel."""
 
     local = True
 
@@ -51,77 +52,74 @@ class Threads:
         self.count = cores() if count is None else count
 
     def close(self) -> None:
-        """Nothing to close: threads end with the answers."""
+        """Do nothing: threads end with `run`."""
 
     def run(
-        self, chunks: Sequence[Chunk], tick: Tick
+        self, chunks: Sequence[Chunk], tick: ChunkTick
     ) -> Generator[tuple[Chunk, Batch], None, None]:
-        """Yield each chunk with its answer, as they come; closing the generator gives up the
-        rest.
-        """
-        given_up = Event()
+        """Yield each chunk with its batch, in order of completion."""
+        cancelled = Event()
 
-        def check(rounds: int) -> None:
-            if given_up.is_set():
-                raise _GivenUp
-            tick(rounds)
+        def check(chunk: Chunk, rounds: int) -> None:
+            if cancelled.is_set():
+                raise _Cancelled
+            tick(chunk, rounds)
 
         with ThreadPoolExecutor(self.count) as pool:
             try:
-                pending = {pool.submit(compute, chunk, check): chunk for chunk in chunks}
+                pending = {
+                    pool.submit(compute, chunk, partial(check, chunk)): chunk for chunk in chunks
+                }
                 for future in as_completed(pending):
-                    yield pending.pop(future), _shared(future.result(), self.count)
+                    yield pending.pop(future), _per_thread(future.result(), self.count)
             finally:
-                given_up.set()
+                cancelled.set()
                 pool.shutdown(cancel_futures=True)
 
 
 class Cluster:
-    """The workers of a Dask scheduler, `tcp://host:port`. They need thrifty, the same version;
-    files stay here.
+    """The workers of a Dask scheduler, `tcp://host:port`.
+
+    Workers need the same version of thrifty; they return batches and write no files.
     """
 
     local = False
 
     def __init__(self, address: str) -> None:
-        try:
-            import distributed
-        except ImportError:
-            raise InvalidInput(
-                "cluster", "Dask, pip install 'thrifty[cluster]',", "no module named distributed"
-            ) from None
+        MissingPackage.check("--cluster", "Dask", extra="cluster")
+        import distributed
+
         place = re.fullmatch(r"tcp://([^/\s]+):(\d{1,5})", address)
         if place is None:
             raise InvalidInput("cluster", "an address such as tcp://host:8786", address)
         self.address = address
-        # what goes wrong is told by our own errors, in one line
+        # failures are reported by our own errors, in one line
         logging.getLogger("distributed").setLevel(logging.CRITICAL)
         try:
-            socket.create_connection((place[1], int(place[2])), timeout=REACH).close()
+            socket.create_connection((place[1], int(place[2])), timeout=CONNECT_TIMEOUT).close()
             self.client: Any = _within(
-                ANSWER, lambda: distributed.Client(address, timeout=ANSWER, set_as_default=False)
+                RESPONSE_TIMEOUT,
+                lambda: distributed.Client(address, timeout=RESPONSE_TIMEOUT, set_as_default=False),
             )
-        except Exception as error:  # whatever Dask makes of an answer that is none
+        except Exception as error:  # Dask raises many kinds
             raise Unreachable(
-                f"cluster {address}: no Dask scheduler answers there "
-                f"({' '.join(str(error).split())[:90] or 'it keeps silent'})"
+                f"cluster {address}: no Dask scheduler responds at this address "
+                f"({' '.join(str(error).split())[:90] or 'timeout'})"
             ) from None
 
     def close(self) -> None:
-        """Leave the cluster."""
+        """Disconnect from the scheduler."""
         self.client.close()
 
     def run(
-        self, chunks: Sequence[Chunk], tick: Tick
+        self, chunks: Sequence[Chunk], tick: ChunkTick
     ) -> Generator[tuple[Chunk, Batch], None, None]:
-        """Yield each chunk with its answer, as they come; closing the generator gives up the
-        rest.
-        """
+        """Yield each chunk with its batch, in order of completion."""
         import distributed
 
         threads = self._threads()
         with warnings.catch_warnings():
-            # an instance of very many arms
+            # an instance with very many arms
             warnings.filterwarnings("ignore", message="Sending large graph")
             futures = {
                 self.client.submit(compute_remotely, chunk, installed_code(), pure=False): chunk
@@ -131,17 +129,17 @@ class Cluster:
             arriving = distributed.as_completed(
                 list(futures), loop=self.client.loop, with_results=True
             )
-            for future, batch in self._patiently(arriving):
+            for future, batch in self._completed(arriving):
                 chunk = futures.pop(future)
-                tick(chunk.rounds)
-                yield chunk, _shared(batch, threads)
+                tick(chunk, chunk.rounds)
+                yield chunk, _per_thread(batch, threads)
         finally:
             self.client.cancel(list(futures), force=True)
 
     def _threads(self) -> int:
-        """How many chunks the cluster works on at a time."""
+        """The number of threads of all workers."""
         try:
-            self.client.wait_for_workers(1, timeout=PATIENCE)
+            self.client.wait_for_workers(1, timeout=WORKERS_TIMEOUT)
         except TimeoutError:
             raise Unreachable(
                 f"cluster {self.address}: the scheduler has no workers; start some "
@@ -149,46 +147,46 @@ class Cluster:
             ) from None
         return sum(self.client.nthreads().values())
 
-    def _patiently(self, arriving: Any) -> Iterator[tuple[Any, Batch]]:
-        """What arrives, as long as there is somebody to wait for."""
-        seen = asked = time.monotonic()
+    def _completed(self, arriving: Any) -> Iterator[tuple[Any, Batch]]:
+        """Completed futures with their batches; an error once the cluster has lost all workers."""
+        seen = checked = time.monotonic()  # workers seen, workers checked
         while not arriving.is_empty():
             now = time.monotonic()
             if arriving.has_ready():
                 seen = now
                 yield self._next(arriving)
-            elif now - asked > LOOK:
-                asked = now
+            elif now - checked > POLL_INTERVAL:
+                checked = now
                 if self.client.status == "running" and self.client.nthreads():
                     seen = now
-                elif now - seen > LOST:
+                elif now - seen > LOST_TIMEOUT:
                     raise Unreachable(
-                        f"cluster {self.address}: no worker is left; run the study again to go on"
+                        f"cluster {self.address}: no workers are left; run the same command again "
+                        "to continue"
                     )
             else:
                 time.sleep(0.02)
 
     def _next(self, arriving: Any) -> tuple[Any, Batch]:
-        """The next answer, or why there is none."""
+        """The next completed future and its batch."""
         try:
             future, batch = next(arriving)
         except ThriftyError:
             raise
-        except Exception as error:  # whatever was raised there
+        except Exception as error:  # a worker may raise anything
             raise Unreachable(
-                f"cluster {self.address}: a chunk could not be computed there: "
-                f"{type(error).__name__}: {error}"
+                f"cluster {self.address}: a worker failed: {type(error).__name__}: {error}"
             ) from error
         if future.cancelled():
             raise Unreachable(
-                f"cluster {self.address}: the scheduler has forgotten the work; run "
-                "the study again to go on"
+                f"cluster {self.address}: the scheduler lost the work; run the same command again "
+                "to continue"
             )
         return future, batch
 
 
 def _within(seconds: float, make: Callable[[], Any]) -> Any:
-    """What make gives, unless it takes longer; then it is left to itself."""
+    """The value of make(), or TimeoutError; the call then continues in a daemon thread."""
     made: Future[Any] = Future()
 
     def work() -> None:
@@ -201,25 +199,25 @@ def _within(seconds: float, make: Callable[[], Any]) -> Any:
     return made.result(timeout=seconds)
 
 
-class _GivenUp(Exception):
-    """Raised inside threads once their work is not wanted any more."""
+class _Cancelled(Exception):
+    """Raised inside threads once their work is cancelled."""
 
 
 def cores() -> int:
-    """Cores that this process may use."""
+    """The number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _shared(batch: Batch, threads: int) -> Batch:
-    """A batch that was worked on beside others: its share of the time."""
+def _per_thread(batch: Batch, threads: int) -> Batch:
+    """A batch whose time is divided by the number of threads that work at the same time."""
     return replace(batch, seconds=batch.seconds / threads)
 
 
 def compute_remotely(chunk: Chunk, code: str) -> Batch:
-    """Answer a chunk on another machine, if it would compute the same."""
+    """Compute a chunk on another machine, unless its code differs from the caller's."""
     if installed_code() != code:
         raise Unreachable(
             "a worker of the cluster has another version of thrifty, NumPy or Numba: "
-            "install the same on all machines"
+            "install the same versions on all machines"
         )
     return compute(chunk)

@@ -1,47 +1,74 @@
-"""A progress bar for people who wait: rounds played, rounds a second, time left. Nothing where
-nobody looks.
-"""
+"""Progress bars on standard error, shown by default only on a terminal."""
 
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any, Protocol
 
-from thrifty.simulation.replication import Tick
+
+class Bar(Protocol):
+    """A progress bar."""
+
+    def advance(
+        self, amount: float = 1.0, *, text: str | None = None, note: str | None = None
+    ) -> None:
+        """Add to the amount that is done; optionally replace the text before and after the bar."""
+
+
+class _NoBar:
+    def advance(
+        self, amount: float = 1.0, *, text: str | None = None, note: str | None = None
+    ) -> None:
+        """Show nothing."""
 
 
 @contextmanager
-def rounds_bar(
-    total: int, description: str, *, done: int = 0, show: bool | None = None
-) -> Iterator[Tick]:
-    """Show a bar on standard error while the body calls the tick it is given with rounds just
-    played; by default only on a terminal.
+def progress_bar(text: str, total: float, *, show: bool | None = None) -> Iterator[Bar]:
+    """Show a bar while the body runs; it disappears at the end.
+
+    Parameters
+    ----------
+    text : shown before the bar
+    total : the sum of the amounts that the body will pass to `advance`
+    show : whether to show it; by default if standard error is a terminal
     """
     if not (sys.stderr is not None and sys.stderr.isatty() if show is None else show):
-        yield lambda rounds: None
+        yield _NoBar()
         return
     from rich.console import Console
     from rich.progress import (
         BarColumn,
         Progress,
-        ProgressColumn,
-        Task,
+        SpinnerColumn,
         TaskProgressColumn,
         TextColumn,
-        TimeRemainingColumn,
+        TimeElapsedColumn,
     )
-    from rich.text import Text
-
-    class Speed(ProgressColumn):
-        def render(self, task: Task) -> Text:
-            return Text(f"{task.speed / 1e6:.2f} M rounds/s" if task.speed else "")
 
     columns = (
-        TextColumn("{task.description}"),
+        SpinnerColumn(),  # moves during long steps, such as compilation
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         TaskProgressColumn(),
-        Speed(),
-        TimeRemainingColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[note]}", markup=False),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        bar = progress.add_task(description, total=total, completed=done)
-        yield lambda rounds: progress.advance(bar, rounds)
+        task = progress.add_task(text, total=total, note="")
+
+        class _RichBar:
+            def advance(
+                self, amount: float = 1.0, *, text: str | None = None, note: str | None = None
+            ) -> None:
+                fields: dict[str, Any] = {} if note is None else {"note": note}
+                progress.update(task, advance=amount, description=text, **fields)
+
+        yield _RichBar()
+
+
+def duration(seconds: float) -> str:
+    """A time span for people: `40 s`, `12 min`, `3 h 20 min`."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"

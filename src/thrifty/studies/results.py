@@ -1,6 +1,7 @@
-"""What a policy did on an instance over many replications."""
+"""Results: the regret of one policy on one instance over many replications, and its statistics."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -9,9 +10,8 @@ import numpy as np
 
 from thrifty.numerics.arrays import Floats, Ints
 from thrifty.problem.catalog import Problem
-from thrifty.simulation.replication import name_of
-from thrifty.studies.batches import Batch
-from thrifty.studies.tasks import Task
+from thrifty.simulation.replication import checkpoints
+from thrifty.studies.batches import ARRAYS, Batch
 
 
 @dataclass(frozen=True)
@@ -20,17 +20,16 @@ class Result:
 
     Attributes
     ----------
-    policy : its spec, `oam:epsilon=0.01`
-    labels : (L,) why arms were played
-    instance : what was played; an ensemble is another instance in each replication
-    times : (c,) checkpoints, the last is the horizon
-    regret : (R, c, L) pseudo-regret up to each checkpoint, by label
-    rounds : (R, c, L) rounds up to each checkpoint, by label
-    solves, unsolved : (R,) how often the policy solved the allocation program, and how often
-        without reaching its tolerance
-    seconds : time it took, compilation excluded; work of several threads divided by their number
-    constant : C of the instance, if it applies: for Gaussian rewards, not for ensembles
-    chunks : where its Parquet files are, seen from the folder of the study; None if it is not kept
+    instance : the instance, or an ensemble, which has a different instance in each replication
+    policy : the policy's spec, `oam:epsilon=0.01`
+    labels : (L,) reasons for which arms were played
+    times : (c,) checkpoints; the last is the horizon
+    regret : (R, c, L) cumulative pseudo-regret at each checkpoint, by label
+    rounds : (R, c, L) cumulative number of rounds at each checkpoint, by label
+    solves, unsolved : (R,) solves of the allocation program, and those that missed its tolerance
+    seconds : computing time without compilation, divided by the number of threads
+    constant : C of the lower bound; None for ensembles and for rewards that are not Gaussian
+    chunks : the folder of its Parquet files, relative to the study's folder; None if not kept
     """
 
     instance: Problem
@@ -49,23 +48,25 @@ class Result:
 
     @classmethod
     def of(
-        cls, task: Task, batch: Batch, constant: float | None, chunks: str | None = None
+        cls,
+        problem: Problem,
+        setting: Mapping[str, Any],
+        batch: Batch,
+        constant: float | None,
+        chunks: str | None = None,
     ) -> "Result":
-        """The answer to a task."""
+        """The result of a task, given by `Task.setting` or `Task.identity`, from its batch."""
         return cls(
-            instance=task.problem,
-            policy=name_of(task.policy),
-            labels=task.labels,
-            seed=task.seed,
-            rewards=task.rewards,
-            times=task.times,
-            regret=batch.regret,
-            rounds=batch.rounds,
-            solves=batch.solves,
-            unsolved=batch.unsolved,
+            instance=problem,
+            policy=setting["policy"],
+            labels=tuple(setting["labels"]),
+            seed=setting["seed"],
+            rewards=setting["rewards"],
+            times=checkpoints(setting["horizon"]),
             seconds=batch.seconds,
             constant=constant,
             chunks=chunks,
+            **{name: getattr(batch, name) for name in ARRAYS},
         )
 
     @property
@@ -83,11 +84,12 @@ class Result:
 
     @cached_property
     def curves(self) -> Floats:
-        """(R, c) regret at each checkpoint, the sum over labels."""
+        """(R, c) cumulative regret at each checkpoint, summed over labels."""
         return self.regret.sum(axis=2)
 
     @property
     def mean(self) -> float:
+        """Mean regret at the horizon."""
         return float(self.final.mean())
 
     @property
@@ -101,20 +103,22 @@ class Result:
 
     @property
     def median(self) -> float:
+        """Median regret at the horizon."""
         return float(np.median(self.final))
 
     @property
     def p95(self) -> float:
-        """95th percentile."""
+        """95th percentile of the regret at the horizon."""
         return float(np.percentile(self.final, 95))
 
     @property
     def max(self) -> float:
+        """Largest regret at the horizon."""
         return float(self.final.max())
 
     @property
     def ratio(self) -> float | None:
-        """R(n) / (C log n); None where C is 0 or does not apply."""
+        """R(n) / (C log n); None where C is 0 or unknown."""
         return (
             self.mean / (self.constant * math.log(self.horizon))
             if self.constant and self.horizon > 1
@@ -126,7 +130,7 @@ class Result:
         return self.replications * self.horizon / self.seconds if self.seconds > 0 else math.inf
 
     def to_json(self) -> dict[str, Any]:
-        """The JSON contract of `thrifty run --json`."""
+        """The entry of `thrifty run --json` and of results.json."""
         means = self.curves.mean(axis=0)
         rounds, regret = self.rounds[:, -1].mean(axis=0), self.regret[:, -1].mean(axis=0)
         return {

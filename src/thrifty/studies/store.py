@@ -1,27 +1,26 @@
-"""Answers on disk: a folder for each task, a Parquet file for each chunk, readable with any
-tool that reads Parquet.
+"""Results on disk: a folder per task, and in it a Parquet file per chunk.
 
-A file carries the identity of its task and a digest of its numbers. What does not match is
-named and set aside, never trusted, never deleted.
+A file contains the identity of its task and a digest of its numbers. A file that fails verification
+is renamed, with a warning; it is neither used nor deleted.
 """
 
 import hashlib
 import io
 import json
-import re
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from thrifty.errors import BadFile, SetAside
-from thrifty.files import make_folder, write_whole
+from thrifty.errors import BadFile, MissingPackage, SetAside
+from thrifty.files import make_folder, slug, write_whole
 from thrifty.numerics.arrays import Ints
 from thrifty.problem.catalog import Ensemble
 from thrifty.problem.instances import Instance
 from thrifty.simulation.replication import checkpoints
-from thrifty.studies.batches import Batch, assemble, missing_ranges
+from thrifty.studies.batches import ARRAYS, Batch, assemble, missing_ranges
 from thrifty.studies.results import Result
 from thrifty.studies.tasks import Task, digest_of, key_of
 
@@ -29,34 +28,34 @@ if TYPE_CHECKING:
     import pyarrow
 
 FORMAT = 1
+# columns whose values repeat: compressed with a dictionary
 _REPETITIVE = ["instance", "policy", "label", "replicate", "round", "solves", "unsolved"]
-CHUNKS = "chunks"  # where a study's folder has its Parquet files
-INSTANCE = "_instance.toml"  # beside them, what was played
-RESULTS = "results.json"  # what a study writes when it has ended
+CHUNKS = "chunks"  # the folder of Parquet files in a study's folder
+INSTANCE = "_instance.toml"  # the instance, beside the Parquet files of a task
+RESULTS = "results.json"  # written at the end of a study
 
 
 class Store:
-    """The answers in a folder."""
+    """The results in a folder."""
 
     def __init__(self, folder: Path) -> None:
+        MissingPackage.check("run(out=...)", "pyarrow")
         self.folder = folder
 
     def home(self, task: Task) -> Path:
-        """The folder of a task's answers: its name is for people, the hash at its end is what
-        counts.
-        """
+        """The folder of a task: its name is readable and ends with the task's key."""
         words = (
             task.problem.name,
             str(task.identity["policy"]),
             f"n{task.horizon}",
             task.key,
         )
-        name = "_".join(re.sub(r"[^A-Za-z0-9.-]+", "-", word)[:40] for word in words)
-        # readers of folders pass over names that begin with . or _
+        name = "_".join(map(slug, words))
+        # Parquet readers skip folders whose names begin with . or _
         return self.folder / (name if name[0].isalnum() else f"instance{name}")
 
     def write(self, task: Task, batch: Batch) -> None:
-        """Keep an answer, whole or not at all."""
+        """Write the batch of a chunk atomically."""
         home = self.home(task)
         if not home.is_dir():
             make_folder(home)
@@ -65,18 +64,18 @@ class Store:
         write_whole(home / _name(batch), _to_parquet(task.identity, batch))
 
     def read(self, task: Task) -> list[Batch]:
-        """All answers to a task that can be trusted; other files are set aside."""
+        """All verified batches of a task; files that fail verification are set aside."""
         batches = []
         for path in _files(self.home(task)):
             try:
                 found, batch = _from_parquet(path)
                 if found != task.identity:
-                    raise _Untrusted("it answers another question")
+                    raise _Untrusted("it belongs to another task")
                 batches.append(batch)
             except _Untrusted as error:
                 _set_aside(path, str(error))
             except FileNotFoundError:
-                continue  # another run has just set it aside
+                continue  # a concurrent run has set it aside
         return batches
 
 
@@ -88,7 +87,7 @@ def _files(home: Path) -> list[Path]:
 
 
 class _Untrusted(Exception):
-    """Why a file is not what its name says."""
+    """The reason why a file failed verification."""
 
 
 def _name(batch: Batch) -> str:
@@ -96,7 +95,7 @@ def _name(batch: Batch) -> str:
 
 
 def _set_aside(path: Path, why: str) -> None:
-    # readers of whole folders pass over names that begin with _
+    # Parquet readers skip files whose names begin with _
     aside = next(
         place
         for i in range(1000)
@@ -105,7 +104,7 @@ def _set_aside(path: Path, why: str) -> None:
     try:
         path.rename(aside)
     except FileNotFoundError:
-        return  # another run was faster
+        return  # a concurrent run has renamed it
     except OSError as error:
         raise BadFile(
             f"{path}: {why}, and it cannot be set aside: {error.strerror or error}"
@@ -133,7 +132,7 @@ def _to_parquet(identity: dict[str, Any], batch: Batch) -> bytes:
 
 
 def _from_parquet(path: Path) -> tuple[dict[str, Any], Batch]:
-    """The task and the answer in a file, if every number is as it was written."""
+    """The identity of the task and the batch in a file, verified."""
     import pyarrow
     from pyarrow import parquet
 
@@ -166,14 +165,14 @@ def _from_parquet(path: Path) -> tuple[dict[str, Any], Batch]:
         RecursionError,
         pyarrow.ArrowException,
     ):
-        raise _Untrusted("not a file of thrifty's results") from None
+        raise _Untrusted("not a results file of thrifty") from None
     if not sound:
-        raise _Untrusted("its numbers are not those that were written")
+        raise _Untrusted("its numbers do not match its digest")
     return identity, batch
 
 
 def _table(identity: dict[str, Any], batch: Batch) -> "pyarrow.Table":
-    """One row for each replicate, checkpoint and label."""
+    """One row per replication, checkpoint and label; column names are part of the file format."""
     import pyarrow
 
     r, c, L = batch.regret.shape
@@ -197,9 +196,7 @@ def _table(identity: dict[str, Any], batch: Batch) -> "pyarrow.Table":
 
 
 def _batch(table: "pyarrow.Table", head: dict[str, Any], c: int, L: int) -> Batch:
-    column = {
-        name: table.column(name).to_numpy() for name in ("rounds", "regret", "solves", "unsolved")
-    }
+    column = {name: table.column(name).to_numpy() for name in ARRAYS}
     shape = (head["stop"] - head["first"], c, L)
     return Batch(
         first=head["first"],
@@ -212,17 +209,18 @@ def _batch(table: "pyarrow.Table", head: dict[str, Any], c: int, L: int) -> Batc
 
 
 def _digest(identity: dict[str, Any], batch: Batch) -> str:
-    """A hash of the task and of all numbers of its answer."""
+    """A hash of the identity of a task and of all numbers of a batch."""
     digest = hashlib.sha256(
         json.dumps([identity, batch.first, batch.stop], sort_keys=True).encode()
     )
-    for array in (batch.regret, batch.rounds, batch.solves, batch.unsolved):
-        digest.update(np.ascontiguousarray(array).tobytes())
+    for name in ARRAYS:
+        digest.update(np.ascontiguousarray(getattr(batch, name)).tobytes())
     return digest.hexdigest()
 
 
 def read_results(folder: Path) -> tuple[Result, ...]:
-    """The results of a study that has been kept in a folder; nothing is changed there."""
+    """The results of a completed study in a folder, verified; changes no file."""
+    MissingPackage.check("reading results", "pyarrow")
     path = folder / RESULTS
     try:
         entries = json.loads(path.read_text())
@@ -231,8 +229,8 @@ def read_results(folder: Path) -> tuple[Result, ...]:
         return tuple(_read_result(folder, entry) for entry in entries)
     except FileNotFoundError:
         raise BadFile(
-            f"{path}: not there; is {folder} the folder of a study that has ended? "
-            f"`thrifty run --study FILE --out {folder}` goes on"
+            f"{path}: not found; is {folder} the folder of a completed study? "
+            f"`thrifty run --study FILE --out {folder}` continues one"
         ) from None
     except _Untrusted as error:
         raise BadFile(f"{error}; run the study again") from None
@@ -249,11 +247,12 @@ def read_results(folder: Path) -> tuple[Result, ...]:
 
 
 def _read_result(folder: Path, entry: dict[str, Any]) -> Result:
-    """What an entry of results.json speaks of, from its chunks, which must be what the entry and
-    the name of their folder say.
+    """The result of an entry of results.json, from its chunks.
+
+    Each chunk must belong to the task that the entry and the name of the folder describe.
     """
     home = folder / CHUNKS / Path(entry["chunks"]).name
-    asked = {key: entry[key] for key in ("policy", "horizon", "seed", "rewards")} | {
+    expected = {key: entry[key] for key in ("policy", "horizon", "seed", "rewards")} | {
         "instance_name": entry["instance"]
     }
     identity: dict[str, Any] = {}
@@ -261,35 +260,28 @@ def _read_result(folder: Path, entry: dict[str, Any]) -> Result:
     for path in _files(home):
         identity, batch = _from_parquet(path)
         if not home.name.endswith(f"_{key_of(identity)}") or any(
-            identity[key] != value for key, value in asked.items()
+            identity[key] != value for key, value in expected.items()
         ):
-            raise _Untrusted(f"{path}: it answers another question")
+            raise _Untrusted(f"{path}: it belongs to another task")
         batches.append(batch)
     replications, constant = int(entry["replications"]), entry["constant"]
     if replications < 1 or missing_ranges(batches, replications):
         raise _Untrusted(f"{home}: replications are missing")
-    batch = assemble(batches, replications)
-    return Result(
-        instance=Ensemble(identity["instance_name"])
+    batch = replace(assemble(batches, replications), seconds=float(entry["seconds"]))
+    return Result.of(
+        Ensemble(identity["instance_name"])
         if identity["instance"] is None
         else _instance(home, identity["instance"]),
-        policy=identity["policy"],
-        labels=tuple(identity["labels"]),
-        seed=identity["seed"],
-        rewards=identity["rewards"],
-        times=checkpoints(identity["horizon"]),
-        regret=batch.regret,
-        rounds=batch.rounds,
-        solves=batch.solves,
-        unsolved=batch.unsolved,
-        seconds=float(entry["seconds"]),
-        constant=None if constant is None else float(constant),
-        chunks=f"{CHUNKS}/{home.name}",
+        identity,
+        batch,
+        None if constant is None else float(constant),
+        f"{CHUNKS}/{home.name}",
     )
 
 
 def _instance(home: Path, digest: str) -> Instance:
+    """The instance beside the chunks, which must have a digest."""
     found = Instance.load(home / INSTANCE)
     if digest_of(found.to_toml()) != digest:
-        raise _Untrusted(f"{home / INSTANCE}: not the instance that was played")
+        raise _Untrusted(f"{home / INSTANCE}: not the instance of these results")
     return found

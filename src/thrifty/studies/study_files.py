@@ -1,4 +1,4 @@
-"""Study files: what `thrifty run` is asked, as TOML.
+"""Study files: the arguments of `thrifty run` as TOML.
 
 instances = ["fixed-u0.1", "mine.toml"]    # names or files, relative to the study file
 policies = ["oam", "linucb:width=fn"]
@@ -10,12 +10,12 @@ rewards = "gaussian"
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from thrifty.errors import NOTHING, BadFile, InvalidInput, ThriftyError, UnknownName
-from thrifty.files import make_folder, read_toml, toml_literal, write_whole
+from thrifty.files import make_folder, read_toml, slug, toml_literal, write_whole
 from thrifty.problem.catalog import ALIASES, FAMILIES, Problem, instance
 from thrifty.problem.instances import Instance
 
@@ -25,7 +25,7 @@ _KEYS = ("instances", "policies", "horizon", "replications", "seed", "rewards")
 
 @dataclass(frozen=True)
 class StudyFile:
-    """What a study file asks for; None where it does not say."""
+    """The content of a study file; None for keys that it does not have."""
 
     instances: tuple[str, ...]
     policies: tuple[str, ...]
@@ -36,7 +36,7 @@ class StudyFile:
 
 
 def read_study(path: Path) -> StudyFile:
-    """Read a study file; what is wrong in it is named with its line."""
+    """Read a study file; errors name the line."""
     document, text = read_toml(path)
     for key in document:
         if key not in _KEYS:
@@ -47,7 +47,7 @@ def read_study(path: Path) -> StudyFile:
     try:
         return StudyFile(
             instances=tuple(
-                _found_from(path.parent, name) for name in _strings(document, "instances")
+                _relative_to(path.parent, name) for name in _strings(document, "instances")
             ),
             policies=_strings(document, "policies"),
             horizon=_horizon(document.get("horizon")),
@@ -59,21 +59,16 @@ def read_study(path: Path) -> StudyFile:
         raise BadFile(f"{path}, line {_line(text, error.where)}: {error}") from None
 
 
-def write_study(folder: Path, problems: Sequence[Problem], asked: StudyFile) -> None:
-    """Write study.toml into a folder, with the instances that are not in the catalog beside it."""
+def write_study(folder: Path, problems: Sequence[Problem], study: StudyFile) -> None:
+    """Write study.toml into a folder; instances that are not in the catalog go into instances/."""
     names = []
     for i, item in enumerate(problems):
         names.append(item.name)
         if isinstance(item, Instance) and not _in_catalog(item):
-            names[i] = f"instances/{i}-{re.sub(r'[^A-Za-z0-9.-]+', '-', item.name)[:40]}.toml"
+            names[i] = f"instances/{i}-{slug(item.name)}.toml"
             make_folder(folder / "instances")
             write_whole(folder / names[i], item.to_toml())
-    values: dict[str, Any] = {
-        "instances": names,
-        "policies": list(asked.policies),
-        "horizon": asked.horizon,
-    }
-    values |= {"replications": asked.replications, "seed": asked.seed, "rewards": asked.rewards}
+    values = asdict(study) | {"instances": names}
     lines = [
         f"{key} = {toml_literal(list(value) if isinstance(value, tuple) else value)}\n"
         for key, value in values.items()
@@ -83,7 +78,7 @@ def write_study(folder: Path, problems: Sequence[Problem], asked: StudyFile) -> 
 
 
 def _in_catalog(item: Instance) -> bool:
-    """Whether the name of an instance is enough to make it again."""
+    """Whether the catalog gives the same instance under its name."""
     try:
         return item.name.partition(":")[0] in {*FAMILIES, *ALIASES} and instance(item.name) == item
     except ThriftyError:
@@ -105,13 +100,13 @@ def _horizon(value: Any) -> float | tuple[float, ...] | None:
     return tuple(value) if isinstance(value, list) else value
 
 
-def _found_from(folder: Path, name: str) -> str:
-    """A file that is named in a study file, as seen from here."""
+def _relative_to(folder: Path, name: str) -> str:
+    """An instance named in a study file; files are relative to the folder of that file."""
     return str(folder / name) if name.endswith(".toml") else name
 
 
 def _line(text: str, key: str) -> int:
-    """The line that a key stands in, counted from 1."""
+    """The line number of a key, from 1."""
     pattern = re.compile(
         rf"""\s*["']?{re.escape(key)}["']?\s*[=.]|\s*\[+\s*["']?{re.escape(key)}"""
     )

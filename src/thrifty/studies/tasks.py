@@ -1,8 +1,8 @@
-"""What a study asks, in chunks of work, and the answers.
+"""Tasks: a policy on an instance, its identity, and its replications in chunks.
 
-A task is all that decides the bits of a replication but its number: the instance, the policy, the
-horizon, the seed, the kind of rewards. Its identity adds the code that computes, so that an answer
-from a file can be trusted to be the one that would be computed now.
+A task determines every bit of a replication except its number: the instance, the policy, the
+horizon, the random seed, the kind of rewards. Its identity adds a hash of the code, so that results
+read from a file are those that would be computed now.
 """
 
 import hashlib
@@ -34,17 +34,19 @@ from thrifty.simulation.replication import (
     name_of,
     simulate,
 )
-from thrifty.studies.batches import Batch
+from thrifty.studies.batches import ARRAYS, Batch
 
-# of work in a chunk, roughly: enough to make its file cheap, and little to lose
+# Approximate time of a chunk: its file then costs about a hundredth of it, and little is lost when
+# a study is interrupted.
 CHUNK_SECONDS = 1.0
-_TERMS_PER_SECOND = 3e8  # of x^T V^-1 x, over all arms; and a round takes at least 1e-7 s
-_PLAIN_ROUND = 3e-5  # seconds for a round of a plain policy, roughly
+_TERMS_PER_SECOND = 3e8  # products of x^T V^-1 x over all arms
+_LEAST_ROUND = 1e-7  # seconds per round of a compiled policy, at least
+_PLAIN_ROUND = 3e-5  # seconds per round of a policy in plain Python, approximately
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """A policy on a problem."""
+    """A policy on an instance or ensemble, for a horizon, a random seed and a kind of rewards."""
 
     problem: Problem
     policy: AnyPolicy
@@ -53,7 +55,7 @@ class Task:
     rewards: str = "gaussian"
 
     def instance(self, replication: int) -> Instance:
-        """What is played in a replication."""
+        """The instance of a replication; an ensemble draws one per replication."""
         return (
             self.problem.instance(self.seed, replication)
             if isinstance(self.problem, Ensemble)
@@ -62,7 +64,7 @@ class Task:
 
     @cached_property
     def times(self) -> Ints:
-        """(c,) the rounds at which regret is written down."""
+        """(c,) checkpoints: rounds at which regret is recorded."""
         return checkpoints(self.horizon)
 
     @property
@@ -70,49 +72,55 @@ class Task:
         return label_names(self.policy)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without what is derived: another machine derives it anew."""
+        """The fields alone, without cached properties, which another machine computes again."""
         return {
             name: value
             for name, value in self.__dict__.items()
             if name in self.__dataclass_fields__
         }
 
-    @cached_property
-    def identity(self) -> dict[str, Any]:
-        """Everything that decides the bits of an answer, as JSON; the instance by the hash of its
-        TOML text.
-        """
-        kind = type(self.policy)
+    @property
+    def setting(self) -> dict[str, Any]:
+        """What a result says about its task, as JSON: policy, labels, horizon, seed, rewards."""
         return {
-            "instance_name": self.problem.name,
-            "instance": None
-            if isinstance(self.problem, Ensemble)
-            else digest_of(self.problem.to_toml()),
             "policy": name_of(self.policy),
-            "class": f"{kind.__module__}.{kind.__qualname__}",
-            "parameters": _parameters(self.policy),
             "labels": list(self.labels),
             "horizon": self.horizon,
             "seed": self.seed,
             "rewards": self.rewards,
+        }
+
+    @cached_property
+    def identity(self) -> dict[str, Any]:
+        """Everything that determines the bits of the results, as JSON.
+
+        An instance is identified by a hash of its TOML text.
+        """
+        kind = type(self.policy)
+        return self.setting | {
+            "instance_name": self.problem.name,
+            "instance": None
+            if isinstance(self.problem, Ensemble)
+            else digest_of(self.problem.to_toml()),
+            "class": f"{kind.__module__}.{kind.__qualname__}",
+            "parameters": _parameters(self.policy),
             "code": self.code,
         }
 
     @cached_property
     def key(self) -> str:
-        """A hash of the identity."""
+        """A short hash of the identity."""
         return key_of(self.identity)
 
     @property
     def code(self) -> str:
-        """A hash of the code that computes the answers: what all policies share, and the files that
-        define this one.
-        """
+        """A hash of the code: the sources that all policies share, and those of this policy."""
         return _code(_source_files(type(self.policy)))
 
     def try_out(self, *, compiled: bool = True) -> None:
-        """Let mistakes show before the work begins: play one round, which also compiles the policy,
-        or only look.
+        """Validate the task before long work: play one round, which also compiles the policy.
+
+        With compiled=False a compiled policy is only started.
         """
         problem = self.instance(0)
         truth_of(problem, self.rewards)
@@ -128,15 +136,17 @@ class Task:
         else:
             self.policy.start(problem.sets, noise=problem.noise, horizon=self.horizon)
 
+    @cached_property
+    def seconds_per_round(self) -> float:
+        """Estimated computing time of a round, from the number and dimension of the arms."""
+        if not isinstance(self.policy, Policy):
+            return _PLAIN_ROUND
+        arms, dimension = self.instance(0).sets.rows.shape
+        return max(_LEAST_ROUND, arms * dimension**2 / _TERMS_PER_SECOND)
+
     def chunks(self, missing: range) -> "list[Chunk]":
-        """Some replications as pieces of work."""
-        rows = self.instance(missing.start).sets.rows if len(missing) else np.empty((0, 0))
-        a_round = (
-            max(1e-7, rows.shape[0] * rows.shape[1] ** 2 / _TERMS_PER_SECOND)
-            if isinstance(self.policy, Policy)
-            else _PLAIN_ROUND
-        )
-        size = int(max(1, min(1000, CHUNK_SECONDS / (a_round * self.horizon))))
+        """A range of replications, split into chunks of about CHUNK_SECONDS."""
+        size = int(max(1, min(1000, CHUNK_SECONDS / (self.seconds_per_round * self.horizon))))
         return [
             Chunk(self, first, min(first + size, missing.stop))
             for first in range(missing.start, missing.stop, size)
@@ -153,51 +163,46 @@ class Chunk:
 
     @property
     def rounds(self) -> int:
+        """Rounds of all its replications together."""
         return (self.stop - self.first) * self.task.horizon
 
 
 def compute(chunk: Chunk, tick: Tick | None = None) -> Batch:
-    """Play the replications of a chunk."""
-    begun = time.perf_counter()
+    """Simulate the replications of a chunk; tick is called with the rounds since its last call."""
+    started = time.perf_counter()
     played = [
-        _play(chunk.task, replication, tick) for replication in range(chunk.first, chunk.stop)
+        _simulate(chunk.task, replication, tick) for replication in range(chunk.first, chunk.stop)
     ]
-    return Batch(
-        first=chunk.first,
-        regret=np.array([replication.regret for replication in played]),
-        rounds=np.array([replication.rounds for replication in played]),
-        solves=np.array([replication.solves for replication in played]),
-        unsolved=np.array([replication.unsolved for replication in played]),
-        seconds=time.perf_counter() - begun,
-    )
+    arrays = {name: np.array([getattr(one, name) for one in played]) for name in ARRAYS}
+    return Batch(first=chunk.first, seconds=time.perf_counter() - started, **arrays)
 
 
-def _play(task: Task, replication: int, tick: Tick | None) -> Replication:
-    problem, policy, times = task.instance(replication), task.policy, task.times
+def _simulate(task: Task, replication: int, tick: Tick | None) -> Replication:
     return simulate(
-        problem,
-        policy,
+        task.instance(replication),
+        task.policy,
         horizon=task.horizon,
         seed=task.seed,
         replication=replication,
         rewards=task.rewards,
-        times=times,
+        times=task.times,
         tick=tick,
     )
 
 
 def key_of(identity: dict[str, Any]) -> str:
-    """A hash of the identity of a task."""
+    """A short hash of the identity of a task."""
     return digest_of(json.dumps(identity, sort_keys=True))[:16]
 
 
 def digest_of(text: str) -> str:
+    """The SHA-256 of a text."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 @cache
 def installed_code() -> str:
-    """A hash of all code that computes: two machines that agree on it give the same results."""
+    """A hash of all code that computes; machines with the same hash give the same results."""
     return fingerprint(compiled_files(), *_versions())
 
 
@@ -211,7 +216,7 @@ def _versions() -> list[str]:
 
 
 def _source_files(kind: type) -> tuple[Path, ...]:
-    """The files that define a policy's class and those it inherits from."""
+    """The source files of a policy's class and its base classes."""
     files = []
     for one in kind.__mro__:
         if one is object or one.__module__ in ("builtins", "typing", "abc"):
@@ -231,12 +236,12 @@ def _source_files(kind: type) -> tuple[Path, ...]:
 
 
 def _parameters(policy: AnyPolicy) -> str:
-    """All parameters of a policy: its fields, or a hash of a plain one as it is pickled."""
+    """All parameters of a policy: its fields, or a hash of a pickled policy in plain Python."""
     if isinstance(policy, Policy):
         return repr({field.name: getattr(policy, field.name) for field in fields(policy)})
     try:
         return hashlib.sha256(pickle.dumps(policy)).hexdigest()
-    except Exception as error:  # whatever a user's class raises
+    except Exception as error:  # a user's class may raise anything
         raise InvalidInput(
             name_of(policy), "a policy that can be pickled, so that its results can be kept", error
         ) from None

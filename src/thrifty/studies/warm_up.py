@@ -52,7 +52,7 @@ def compile_part(name: str) -> None:
     learner.learn(learner.choose(0), 1.0)
 
 
-def warm_up(processes: int) -> Iterator[str]:
+def compile_all(processes: int) -> Iterator[str]:
     """Compile PARTS in so many processes; yields the name of each part once it is done."""
     with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
         for names in (tuple(SHARED), tuple(POLICIES)):

@@ -1,4 +1,4 @@
-"""thrifty.run: pairs, threads, statistics, mistakes, interruption."""
+"""thrifty.run: pairing, threads, statistics, errors, interruption."""
 
 import json
 import math
@@ -7,16 +7,8 @@ import numpy as np
 import pytest
 
 import thrifty as th
-from thrifty.studies.results import Result
-
-
-def same(one, other):
-    return all(
-        np.array_equal(a.regret, b.regret)
-        and np.array_equal(a.rounds, b.rounds)
-        and np.array_equal(a.solves, b.solves)
-        for a, b in zip(one.results, other.results, strict=True)
-    )
+from tests.agreement import same
+from thrifty.studies.executors import Threads
 
 
 def test_the_same_bits_for_any_number_of_threads_and_any_company():
@@ -109,8 +101,10 @@ def test_json_keeps_the_contract():
 
 def test_summary_and_lookup():
     study = th.run("fixed-u0.1", ["greedy", "lints"], horizon=100, replications=3)
-    assert [row["policy"] for row in study.summary()] == ["greedy", "lints"]
-    assert isinstance(study["fixed-u0.1", "lints"], Result)
+    assert [(row["policy"], row["mean"]) for row in study.summary()] == [
+        (result.policy, result.mean) for result in study.results
+    ]
+    assert study["fixed-u0.1", "lints"] is study.results[1]
     with pytest.raises(KeyError):
         study["fixed-u0.1", "oam"]
 
@@ -123,11 +117,8 @@ def test_the_figure_has_a_panel_for_each_instance_and_a_line_for_each_policy(tmp
     assert [line.get_label() for line in second.get_lines()] == ["greedy", "lints"]  # C = 0 there
     assert first.get_lines()[1].get_color() == second.get_lines()[1].get_color()
     study.write(tmp_path / "new" / "folder")
-    assert sorted(path.name for path in (tmp_path / "new" / "folder").iterdir()) == [
-        "regret.png",
-        "regret.svg",
-        "results.json",
-    ]
+    [written] = (tmp_path / "new" / "folder").iterdir()
+    assert (written.name, json.loads(written.read_text())) == ("results.json", study.to_json())
 
 
 class Broken:
@@ -199,7 +190,7 @@ class Broken:
         (
             ("fixed-u0.1", Broken),
             {"horizon": 10},
-            "policy: an instance, Broken() expected, got <class 'tests.test_study.Broken'>",
+            "policy: an instance, Broken() expected, got <class 'tests.studies.test_study.Broken'>",
         ),
         (
             (3, "linucb"),
@@ -216,7 +207,7 @@ def test_mistakes_are_named_before_any_work(arguments, options, message):
 
 def test_an_object_that_is_no_policy():
     with pytest.raises(
-        th.InvalidInput, match="an object with start, choose and learn \\(start is missing\\)"
+        th.InvalidInput, match="a policy with start, choose and learn \\(start is missing\\)"
     ):
         th.run("fixed-u0.1", object(), horizon=10)
 
@@ -234,6 +225,29 @@ class Interrupting(Broken):
         return 0
 
 
-def test_an_interruption_ends_the_run_at_once():
+def test_an_interruption_ends_the_run():
+    # the other policy alone would take hours
     with pytest.raises(KeyboardInterrupt):
-        th.run("fixed-u0.1", [Interrupting(), "linucb"], horizon=10_000_000, replications=100)
+        th.run("fixed-u0.1", [Interrupting(), "linucb"], horizon=10**11, replications=1, threads=2)
+
+
+def test_no_bar_where_stderr_is_no_terminal(capsys):
+    th.run("fixed-u0.1", "lints", horizon=200, replications=2)
+    assert capsys.readouterr().err == ""
+
+
+def test_chunks_are_played_in_random_order(monkeypatch):
+    """So that the chunks that are done are representative when the remaining time is estimated."""
+    orders, play = [], Threads.run
+
+    def run(self, chunks, tick):
+        orders.append([chunk.task.horizon for chunk in chunks])
+        return play(self, chunks, tick)
+
+    monkeypatch.setattr(Threads, "run", run)
+    for _ in range(2):
+        th.run("fixed-u0.1", "greedy", horizon=range(10, 40), replications=1)
+    first, second = orders
+    assert sorted(first) == list(range(10, 40))
+    assert first != sorted(first)
+    assert first == second

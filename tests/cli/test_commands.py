@@ -1,7 +1,6 @@
-"""The command line as a person and as a program use it: output, JSON, errors, exit codes."""
+"""The command line: output, JSON, errors, exit codes."""
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -9,20 +8,12 @@ import sys
 import pytest
 
 import thrifty as th
+from tests.command_line import thrifty
+from thrifty.policies import POLICIES
 from thrifty.problem.catalog import CATALOG
 
 
-def thrifty(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "thrifty", *arguments],
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-
-
-def test_bound_tells_the_constant_and_who_explores():
+def test_bound_prints_the_constant_and_the_allocation():
     done = thrifty("bound", "fixed-u0.1")
     assert done.returncode == 0
     assert done.stderr == ""
@@ -66,7 +57,7 @@ def test_bound_of_a_file(tmp_path):
     assert json.loads(thrifty("bound", str(path), "--json").stdout)["constant"] == pytest.approx(10)
 
 
-def test_long_tables_are_cut_for_people(tmp_path):
+def test_long_tables_are_cut(tmp_path):
     path = tmp_path / "many.toml"
     th.Instance(th.ActionSets([[[1.0], [0.5]]] * 40), theta=[1], name="many").save(path)
     done = thrifty("bound", str(path))
@@ -177,6 +168,13 @@ def test_run_writes_results_and_figures(tmp_path):
         str(tmp_path / "out"),
     )
     assert done.returncode == 0
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+        "chunks",
+        "regret.png",
+        "regret.svg",
+        "results.json",
+        "study.toml",
+    ]
     assert (tmp_path / "out" / "regret.svg").read_bytes().startswith(b"<?xml")
     assert json.loads((tmp_path / "out" / "results.json").read_text())[0]["policy"] == "greedy"
 
@@ -237,7 +235,7 @@ def test_version_and_help():
         ),
         (
             ("run", "scenario-one", "--policy", "endoa"),
-            "endoa: instance: a single context, all that this policy is made for, expected, got 2",
+            "endoa: one context expected, got 2; use oam for several contexts",
         ),
         (("run", "linucb"), "run: an instance, or --study FILE expected, got nothing"),
         (
@@ -280,9 +278,6 @@ def test_a_bad_file_ends_with_file_key_and_expectation(tmp_path):
 
 
 def test_help_waits_for_neither_numpy_nor_the_compiler():
-    """What makes `thrifty --help` fast: heavy modules are imported by the commands that need
-    them.
-    """
     code = """
 import sys
 sys.argv = ["thrifty", "--help"]
@@ -298,7 +293,7 @@ except SystemExit:
     assert done.stdout.rstrip().endswith("[]")
 
 
-def test_names_are_shown_as_they_are_but_cannot_play_tricks(tmp_path):
+def test_names_are_shown_without_control_characters(tmp_path):
     path = tmp_path / "tricks.toml"
     names = ["[/b]", ":smile:", "colour \x1b[31m"]
     th.Instance(
@@ -334,18 +329,74 @@ def test_output_that_cannot_be_written_is_one_line():
     assert done.stderr == "thrifty: output: No space left on device\n"
 
 
-def test_a_terminal_without_unicode_is_no_reason_to_fail(tmp_path):
+def test_a_terminal_without_unicode(tmp_path):
     path = tmp_path / "unicode.toml"
     th.Instance(
         th.ActionSets([[[1, 0], [0.9, 0.5]]], context_names=["größe"]), theta=[1, 0], name="größe"
     ).save(path)
-    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
-    done = subprocess.run(
-        [sys.executable, "-m", "thrifty", "bound", str(path)],
-        check=True,
-        capture_output=True,
-        text=True,
-        env=environment,
-        timeout=60,
-    )
+    done = thrifty("bound", path, environment={"PYTHONIOENCODING": "ascii"})
+    assert done.returncode == 0
     assert "gr??e" in done.stdout.replace("ö", "?")
+
+
+def test_a_missing_file_for_output_is_named():
+    code = """
+import sys
+from unittest.mock import patch
+import thrifty.cli.app as cli
+sys.argv = ["thrifty", "policies"]
+def fail(*_):
+    open("/nowhere/at/all", "w")
+with patch("thrifty.cli.tables.print_policies", fail):
+    cli.main()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], check=False, capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (
+        1,
+        "thrifty: /nowhere/at/all: No such file or directory\n",
+    )
+
+
+def test_warnings_and_log_messages_are_lines():
+    code = """
+import logging, sys, warnings
+from unittest.mock import patch
+import thrifty.cli.app as cli
+sys.argv = ["thrifty", "policies"]
+def speak(*_):
+    warnings.warn("careful")
+    logging.getLogger("thrifty").info("compiling for this machine")
+with patch("thrifty.cli.tables.print_policies", speak):
+    cli.main()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=60
+    )
+    assert done.stderr == "thrifty: careful\nthrifty: compiling for this machine\n"
+
+
+def test_warm_up_leaves_nothing_to_compile():
+    done = thrifty("warm-up")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"compiled the solver and {len(POLICIES)} policies\n"
+    code = """
+import sys
+from numba.core import event
+import thrifty as th
+from thrifty.extending.conformance import LearnerPlayer
+from thrifty.policies import POLICIES
+from thrifty.simulation.replication import simulate
+with event.install_recorder("numba:compile") as recorder:
+    th.lower_bound(th.instance("scenario-one"))
+    for name in POLICIES:
+        th.run("fixed-u0.1", name, horizon=10, replications=1)
+        simulate(th.instance("fixed-u0.1"), LearnerPlayer(th.policy(name), seed=0), horizon=10)
+compiled = [entry.data["dispatcher"].py_func for _, entry in recorder.buffer if entry.is_start]
+print([one.__qualname__ for one in compiled if one.__module__.startswith("thrifty")])
+"""
+    found = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=300
+    )
+    assert found.stdout == "[]\n"

@@ -1,4 +1,4 @@
-"""Answers on disk: whole, verified, never trusted blindly, never lost."""
+"""Results on disk: written atomically, verified when read, never deleted."""
 
 import io
 import json
@@ -11,13 +11,14 @@ import pyarrow.parquet as pq
 import pytest
 
 import thrifty as th
-from tests.test_study import same
+from tests.agreement import same
+from tests.command_line import without_compiling
 from thrifty.errors import SetAside
-from thrifty.studies.batches import Batch, assemble, missing_ranges
+from thrifty.studies.batches import ARRAYS, Batch, assemble, missing_ranges
 from thrifty.studies.store import Store, read_results
 from thrifty.studies.tasks import Task, _code, _source_files, compute
 
-ASKED = {"horizon": 400, "replications": 6, "seed": 3}
+SETTINGS = {"horizon": 400, "replications": 6, "seed": 3}
 
 
 def batch(first, stop):
@@ -51,7 +52,7 @@ def test_gaps(ranges, missing):
     assert missing_ranges([batch(*ends) for ends in ranges], 10) == missing
 
 
-def test_assembling_takes_each_replicate_once():
+def test_assembling_takes_each_replication_once():
     whole = assemble([batch(4, 9), batch(0, 5), batch(3, 4), batch(8, 12)], 10)
     assert whole.solves.tolist() == list(range(10))
     assert whole.regret.ravel().tolist() == list(range(10))
@@ -65,13 +66,13 @@ def test_what_is_written_is_read_back_bit_for_bit(tmp_path):
     played = compute(chunk)
     store.write(task, played)
     [found] = store.read(task)
-    for name in ("regret", "rounds", "solves", "unsolved"):
+    for name in ARRAYS:
         assert np.array_equal(getattr(found, name), getattr(played, name))
     assert (found.first, found.stop, found.seconds) == (0, 3, played.seconds)
 
 
 def test_files_are_tables_for_anybody(tmp_path):
-    study = th.run("fixed-u0.1", "oam", out=tmp_path, **ASKED)
+    study = th.run("fixed-u0.1", "oam", out=tmp_path, **SETTINGS)
     [path] = files_of(tmp_path)
     table = pq.read_table(path).to_pydict()
     assert set(table) == {
@@ -91,30 +92,30 @@ def test_files_are_tables_for_anybody(tmp_path):
 
 
 def test_nothing_is_computed_twice(tmp_path):
-    first = th.run(["fixed-u0.1", "bounded"], ["lints", "oam"], out=tmp_path, **ASKED)
+    first = th.run(["fixed-u0.1", "bounded"], ["lints", "oam"], out=tmp_path, **SETTINGS)
     before = {path: path.stat().st_mtime_ns for path in files_of(tmp_path)}
-    again = th.run(["fixed-u0.1", "bounded"], ["lints", "oam"], out=tmp_path, **ASKED)
+    again = th.run(["fixed-u0.1", "bounded"], ["lints", "oam"], out=tmp_path, **SETTINGS)
     assert same(first, again)
     assert {path: path.stat().st_mtime_ns for path in files_of(tmp_path)} == before
 
 
 def test_more_replications_compute_only_the_new_ones(tmp_path):
-    th.run("fixed-u0.1", "lints", out=tmp_path, **ASKED)
-    more = th.run("fixed-u0.1", "lints", out=tmp_path, **ASKED | {"replications": 15})
+    th.run("fixed-u0.1", "lints", out=tmp_path, **SETTINGS)
+    more = th.run("fixed-u0.1", "lints", out=tmp_path, **SETTINGS | {"replications": 15})
     assert [path.name for path in files_of(tmp_path)] == [
         "000000-000006.parquet",
         "000006-000015.parquet",
     ]
-    assert same(more, th.run("fixed-u0.1", "lints", **ASKED | {"replications": 15}))
-    fewer = th.run("fixed-u0.1", "lints", out=tmp_path, **ASKED | {"replications": 9})
+    assert same(more, th.run("fixed-u0.1", "lints", **SETTINGS | {"replications": 15}))
+    fewer = th.run("fixed-u0.1", "lints", out=tmp_path, **SETTINGS | {"replications": 9})
     assert np.array_equal(fewer.results[0].regret, more.results[0].regret[:9])
 
 
 @pytest.mark.parametrize("change", [{"horizon": 401}, {"seed": 4}, {"rewards": "bernoulli"}])
-def test_another_question_is_another_file(tmp_path, change):
+def test_another_task_is_another_file(tmp_path, change):
     problem = th.Instance(th.instance("fixed-u0.1").sets, theta=[0.8, 0.2], name="mine")
-    th.run(problem, "lints", out=tmp_path, **ASKED)
-    th.run(problem, "lints", out=tmp_path, **ASKED | change)
+    th.run(problem, "lints", out=tmp_path, **SETTINGS)
+    th.run(problem, "lints", out=tmp_path, **SETTINGS | change)
     assert len({path.parent for path in files_of(tmp_path)}) == 2
 
 
@@ -124,7 +125,7 @@ def test_another_truth_under_the_same_name_is_another_file(tmp_path):
             th.Instance(th.instance("fixed-u0.1").sets, theta=theta, name="mine"),
             "lints",
             out=tmp_path,
-            **ASKED,
+            **SETTINGS,
         )
     assert len({path.parent for path in files_of(tmp_path)}) == 2
 
@@ -176,7 +177,7 @@ def spoil_metadata(path):
     pq.write_table(pq.read_table(path).replace_schema_metadata({}), path)
 
 
-def spoil_question(path):
+def spoil_task(path):
     table = pq.read_table(path)
     head = json.loads(table.schema.metadata[b"thrifty"])
     head["question"]["seed"] = 99
@@ -190,24 +191,24 @@ SPOILERS = [
     spoil_foreign,
     spoil_numbers,
     spoil_metadata,
-    spoil_question,
+    spoil_task,
 ]
 
 
 @pytest.mark.parametrize("spoil", SPOILERS)
 def test_a_file_that_cannot_be_trusted_is_named_set_aside_and_computed_again(tmp_path, spoil):
-    first = th.run("fixed-u0.1", "lints", out=tmp_path, **ASKED)
+    first = th.run("fixed-u0.1", "lints", out=tmp_path, **SETTINGS)
     [path] = files_of(tmp_path)
     spoil(path)
     spoiled = path.read_bytes()
     with pytest.warns(SetAside, match=path.name):
-        again = th.run("fixed-u0.1", "lints", out=tmp_path, **ASKED)
+        again = th.run("fixed-u0.1", "lints", out=tmp_path, **SETTINGS)
     assert same(first, again)
     [aside] = path.parent.glob("*.aside")
     assert aside.read_bytes() == spoiled
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert same(first, th.run("fixed-u0.1", "lints", out=tmp_path, **ASKED))
+        assert same(first, th.run("fixed-u0.1", "lints", out=tmp_path, **SETTINGS))
 
 
 def test_a_bit_that_flips_anywhere_changes_no_number(tmp_path):
@@ -235,13 +236,13 @@ def test_a_bit_that_flips_anywhere_changes_no_number(tmp_path):
     assert noticed > 100
 
 
-def test_a_file_in_the_wrong_place_is_not_taken_for_an_answer(tmp_path):
-    th.run("fixed-u0.1", ["lints", "greedy"], out=tmp_path, **ASKED)
+def test_a_file_of_another_task_is_set_aside(tmp_path):
+    th.run("fixed-u0.1", ["lints", "greedy"], out=tmp_path, **SETTINGS)
     one, other = files_of(tmp_path)
     right = one.read_bytes()
     one.write_bytes(other.read_bytes())
-    with pytest.warns(SetAside, match="it answers another question"):
-        th.run("fixed-u0.1", ["lints", "greedy"], out=tmp_path, **ASKED)
+    with pytest.warns(SetAside, match="it belongs to another task"):
+        th.run("fixed-u0.1", ["lints", "greedy"], out=tmp_path, **SETTINGS)
     assert pq.read_table(one).equals(pq.read_table(io.BytesIO(right)))
 
 
@@ -250,7 +251,7 @@ def test_kept_results_are_read_without_computing(tmp_path):
         ["fixed-u0.1", "random-theta:seed=each"],
         ["lints", "oam"],
         out=tmp_path,
-        **ASKED | {"horizon": [100, 300]},
+        **SETTINGS | {"horizon": [100, 300]},
     )
     found = read_results(tmp_path)
     assert same(study, th.Study(found))
@@ -277,7 +278,7 @@ def test_kept_results_are_read_without_computing(tmp_path):
     ],
 )
 def test_an_edited_index_is_refused_and_nothing_is_renamed(tmp_path, change):
-    th.run("fixed-u0.1", "lints", out=tmp_path, **ASKED)
+    th.run("fixed-u0.1", "lints", out=tmp_path, **SETTINGS)
     [entry] = json.loads((tmp_path / "results.json").read_text())
     (tmp_path / "results.json").write_text(json.dumps([entry | change]))
     before = sorted(tmp_path.rglob("*"))
@@ -293,41 +294,41 @@ def test_an_index_that_is_none(tmp_path, content):
         read_results(tmp_path)
 
 
-def test_chunks_of_another_question_are_not_reported(tmp_path):
-    th.run("fixed-u0.1", ["lints", "greedy"], out=tmp_path, **ASKED)
+def test_chunks_of_another_task_are_not_reported(tmp_path):
+    th.run("fixed-u0.1", ["lints", "greedy"], out=tmp_path, **SETTINGS)
     one, other = files_of(tmp_path)
     one.write_bytes(other.read_bytes())
-    with pytest.raises(th.BadFile, match="it answers another question"):
+    with pytest.raises(th.BadFile, match="it belongs to another task"):
         read_results(tmp_path)
 
 
 def test_the_instance_beside_the_chunks_must_be_the_one_played(tmp_path):
-    th.run("fixed-u0.1", "lints", out=tmp_path, **ASKED)
+    th.run("fixed-u0.1", "lints", out=tmp_path, **SETTINGS)
     [path] = tmp_path.rglob("_instance.toml")
     path.write_text(path.read_text().replace("0.9", "0.8"))
-    with pytest.raises(th.BadFile, match="not the instance that was played"):
+    with pytest.raises(th.BadFile, match="not the instance of these results"):
         read_results(tmp_path)
 
 
 def test_mistakes_leave_the_study_file_of_another_study_alone(tmp_path):
-    th.run("fixed-u0.1", "lints", out=tmp_path, **ASKED)
+    th.run("fixed-u0.1", "lints", out=tmp_path, **SETTINGS)
     before = (tmp_path / "study.toml").read_text()
     with pytest.raises(th.InvalidInput):
-        th.run("scenario-one", "endoa", out=tmp_path, **ASKED)
+        th.run("scenario-one", "endoa", out=tmp_path, **SETTINGS)
     assert (tmp_path / "study.toml").read_text() == before
 
 
 @pytest.mark.parametrize("name", ["", ".hidden", "../../x", "_x", "a" * 300, "\u4e2d"])
 def test_strange_names_stay_in_the_folder_and_can_be_read(tmp_path, name):
     problem = th.Instance(th.instance("fixed-u0.1").sets, theta=[1, 0], name=name)
-    th.run(problem, "lints", out=tmp_path / "out", **ASKED)
+    th.run(problem, "lints", out=tmp_path / "out", **SETTINGS)
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
     assert pq.read_table(tmp_path / "out" / "chunks").num_rows > 0
     assert read_results(tmp_path / "out")[0].instance == problem
 
 
 def test_a_study_that_has_not_ended_has_no_report(tmp_path):
-    with pytest.raises(th.BadFile, match=r"is .* the folder of a study that has ended"):
+    with pytest.raises(th.BadFile, match=r"is .* the folder of a completed study"):
         read_results(tmp_path)
 
 
@@ -353,7 +354,7 @@ def test_a_disk_that_takes_no_more_ends_in_one_line_and_leaves_no_broken_file(tm
         timeout=300,
     )
     assert done.returncode == 2
-    [line] = done.stderr.splitlines()
+    [line] = without_compiling(done.stderr).splitlines()
     assert line.startswith("thrifty: ")
     assert line.endswith("cannot be written: File too large")
     assert files_of(tmp_path) == []
@@ -373,7 +374,7 @@ def test_compiled_policies_of_ones_own_differ_by_all_their_parameters_and_all_th
         for policy in (Needy(arm=0), Needy(arm=1), Inherited(), th.OAM())
     }
     assert len(keys) == 4
-    assert {path.name for path in _source_files(Inherited)} == {"plain.py", "oam.py"}
+    assert {path.name for path in _source_files(Inherited)} == {"plain.py", "oam.py", "base.py"}
 
 
 def test_a_policy_without_a_file_cannot_be_kept(tmp_path):

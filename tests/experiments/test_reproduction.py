@@ -1,27 +1,28 @@
-"""`thrifty reproduce` and `thrifty report`, on experiments made small; and the page in docs/ that
-they have written.
-"""
+"""`thrifty reproduce` and `thrifty report` on small experiments, and the page in docs/."""
 
 import json
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import thrifty as th
+from tests.command_line import thrifty
 from thrifty.experiments import reproduction
-from thrifty.experiments.paper import CLAIMS, EXPERIMENTS, Size
+from thrifty.experiments.claims import Verdict, summary
+from thrifty.experiments.comparisons import Finding
+from thrifty.experiments.paper import CLAIMS, EXPERIMENTS, Scale
+from thrifty.experiments.paper_page import statement_of
 from thrifty.problem.catalog import problem
 from thrifty.report.html import write_html
+from thrifty.report.markdown import statement_blocks
 from thrifty.studies.tasks import Task, compute
 
-DOCS = Path(__file__).parent.parent / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 SMALL = tuple(
-    replace(experiment, quick=Size((10**3, 10**4, 10**5), 3)) for experiment in EXPERIMENTS
+    replace(experiment, quick=Scale((10**3, 10**4, 10**5), 3)) for experiment in EXPERIMENTS
 )
-CHEAP = 10**5  # rounds: what the tests can afford to play again
+CHEAP = 10**5  # horizons that the tests simulate again
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +44,9 @@ def test_every_experiment_is_played_and_every_claim_judged(tiny):
 
 def test_the_page_has_all_of_it(tiny):
     text = write_html(tiny.page, tiny.folder).read_text()
+    triples = [(verdict.claim, verdict.status, verdict.words) for verdict in tiny.verdicts]
+    outcome = summary(triples).replace("'", "&#39;")
+    assert text.index(outcome) < text.index('id="claims"') < text.index("-section")
     for experiment in EXPERIMENTS:
         assert f'id="{experiment.name}-section"' in text
         assert f"thrifty reproduce --only {experiment.name} --out {tiny.folder}" in text
@@ -62,22 +66,11 @@ def test_it_resumes(tiny):
     assert {path: path.stat().st_mtime_ns for path in tiny.folder.rglob("*.parquet")} == files
 
 
-def thrifty(*arguments, folder=None):
-    return subprocess.run(
-        [sys.executable, "-m", "thrifty", *map(str, arguments)],
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        cwd=folder,
-    )
-
-
 def test_one_experiment_from_the_command_line(tmp_path):
     done = thrifty("reproduce", "--only", "bounded", "--out", "mine", folder=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert "There LinUCB's regret is bounded" in done.stdout
-    assert "The page about it: mine/index.html" in done.stdout
+    assert "Page: mine/index.html" in done.stdout
     assert sorted(path.name for path in (tmp_path / "mine").iterdir()) == [
         "bounded",
         "claims.json",
@@ -139,7 +132,7 @@ def test_a_study_of_ones_own_has_a_page(tmp_path):
         == 0
     )
     assert thrifty("report", "mine", folder=tmp_path).stdout == "mine/index.html\n"
-    assert "Where the regret goes" in (tmp_path / "mine" / "index.html").read_text()
+    assert "Regret by label" in (tmp_path / "mine" / "index.html").read_text()
 
 
 @pytest.mark.parametrize(
@@ -150,7 +143,7 @@ def test_a_study_of_ones_own_has_a_page(tmp_path):
         (("reproduce", "--threads", "0"), "threads: a whole number from 1 to 1024 expected, got 0"),
         (
             ("report", "nowhere"),
-            "nowhere/results.json: not there; is nowhere the folder of a study that has ended?",
+            "nowhere/results.json: not found; is nowhere the folder of a completed study?",
         ),
     ],
 )
@@ -179,21 +172,19 @@ def test_the_documented_reproduction_is_of_these_experiments():
         )
         for entry in NUMBERS
     ]
-    asked = [
+    expected = [
         (experiment.name, instance, policy, n, experiment.full.replications)
         for experiment in EXPERIMENTS
         for instance in experiment.instances
         for policy in experiment.policies
         for n in experiment.full.horizons
     ]
-    assert documented == asked, STALE
+    assert documented == expected, STALE
 
 
 @pytest.mark.parametrize("name", [experiment.name for experiment in EXPERIMENTS])
 def test_the_documented_reproduction_is_of_this_code(name):
-    """The first replicate of what is cheap gives the same regret as it did for the page, to the
-    last bit.
-    """
+    """The first replication at short horizons has the documented regret, to the last bit."""
     cheap = [entry for entry in NUMBERS if entry["section"] == name and entry["horizon"] <= CHEAP]
     for entry in cheap or [entry for entry in NUMBERS if entry["section"] == name]:
         task = Task(problem(entry["instance"]), th.policy(entry["policy"]), entry["horizon"])
@@ -207,8 +198,29 @@ def test_the_documented_reproduction_judges_these_claims():
         assert f"**{claim.statement}**" in text, STALE
         assert claim.remark in text, STALE
         for case in claim.cases:
-            assert not case.when or f" {case.when}: " in text, STALE
+            assert not case.words or f" {case.words}: " in text, STALE
     for entry in NUMBERS:
         assert f"{entry['policy']} | {entry['horizon']:,} |" in text, STALE
     for figure in {entry["section"] for entry in NUMBERS}:
         assert (DOCS / "figures" / f"{figure}.svg").exists(), STALE
+
+
+def test_the_documented_reproduction_has_these_verdicts_and_this_summary():
+    """Verdicts and summary of the page follow from the marks of its cases."""
+    text = (DOCS / "reproduction.md").read_text()
+    verdicts = [documented_verdict(claim, text) for claim in CLAIMS]
+    assert summary([(one.claim, one.status, one.words) for one in verdicts]) in text, STALE
+    for one in verdicts:
+        statement = statement_of(one)
+        assert f"| {one.claim.where} | {statement.mark} {one.words} |" in text, STALE
+        assert "\n\n".join(statement_blocks(statement)) in text, STALE
+
+
+def documented_verdict(claim, text):
+    """The verdict on a claim from the list of its cases on the page."""
+    lines = text.partition(f"**{claim.statement}**")[2].split("\n\n")[1].splitlines()
+    findings = []
+    for case, line in zip(claim.cases, lines, strict=True):
+        prefix = f"{case.words}: " if case.words else ""
+        findings.append(Finding(line[2] == "✓", line[4:].removeprefix(prefix)))
+    return Verdict(claim, tuple(findings))

@@ -1,20 +1,19 @@
 """`thrifty arena` and its page, on a suite made small."""
 
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
 import thrifty as th
+from tests.command_line import thrifty
 from thrifty.experiments import arena
 from thrifty.report.html import write_html
 from thrifty.report.markdown import write_markdown
 
 SUITE = dict(arena.GROUPS)  # before the fixture below makes it small
 GROUPS = {"unseen": ("fixed-u0.1", "scenario-one"), "tuned": ("bounded", "fixed-u0.2")}
-SIZES = (arena.Size(100, 6, 3), arena.Size(1000, 4, 2))
+SIZES = (arena.ArenaSize(100, 6, 3), arena.ArenaSize(1000, 4, 2))
 REST = ("greedy", "endoa")
 
 
@@ -63,6 +62,12 @@ def test_it_resumes_and_can_be_read_again(small):
     assert arena.read_arena(small.folder).to_json() == small.to_json()
 
 
+def test_computed_results_are_not_read_back(small, tmp_path, monkeypatch):
+    monkeypatch.setattr(arena, "read_results", None)
+    found = arena.play(tmp_path, policies=["greedy"], only=["tuned"], progress=False)
+    assert {result.policy for result in found.results["tuned"]} == {"thrifty", "lints", "greedy"}
+
+
 def test_a_policy_of_your_choice_against_the_leaders(small, tmp_path):
     found = arena.play(tmp_path, policies=["egreedy:decay=0.3"], progress=False)
     assert {standing.policy for standing in found.standings["unseen"]} == {
@@ -82,7 +87,7 @@ def test_some_of_the_instances(small, tmp_path):
 
 
 def test_unseen_seeds_are_what_they_were():
-    """Whatever NumPy makes of the names of commits in years to come."""
+    """NumPy's generator must go on giving the same numbers."""
     assert arena.UNSEEN_SEEDS[:3] == (540490, 649778, 762522)
     assert arena.TUNED_SEEDS[20:23] == (202636, 768759, 823402)
     assert arena.TUNED_SEEDS[44:47] == (627122, 539017, 838734)
@@ -90,7 +95,7 @@ def test_unseen_seeds_are_what_they_were():
 
 
 def test_a_folder_without_an_arena(tmp_path):
-    with pytest.raises(th.InvalidInput, match="a folder that `thrifty arena` has made"):
+    with pytest.raises(th.InvalidInput, match="a folder made by `thrifty arena`"):
         arena.read_arena(tmp_path)
 
 
@@ -100,19 +105,14 @@ def test_the_page(small, tmp_path):
         assert f'id="{group}-1000-section"' in text
         for name in names:
             assert name in text
-    assert text.count("<svg") == 2 + 4  # standings of each group, and a small one for each instance
+    assert text.count("<svg") == 2 + 4  # the ranking of each group, and a figure per instance
     write_markdown(small.page, tmp_path / "arena.md")
     assert "| policy | relative regret |" in (tmp_path / "arena.md").read_text()
     assert (tmp_path / "figures" / "arena-unseen.svg").exists()
 
 
 def test_the_report_of_a_folder(small):
-    done = subprocess.run(
-        [sys.executable, "-m", "thrifty", "report", str(small.folder)],
-        check=True,
-        capture_output=True,
-        text=True,
-    )
+    done = thrifty("report", small.folder)
     assert done.stdout == f"{small.folder / 'index.html'}\n"
     assert "The arena" in (small.folder / "index.html").read_text()
 

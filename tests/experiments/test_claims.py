@@ -1,4 +1,4 @@
-"""Verdicts are computed: made-up results that bear a claim out, and others that reverse it."""
+"""Verdicts on artificial results that support a claim, and on others that contradict it."""
 
 import math
 from dataclasses import dataclass, replace
@@ -9,7 +9,7 @@ import pytest
 
 import thrifty as th
 from thrifty.experiments import comparisons, paper
-from thrifty.experiments.claims import judge
+from thrifty.experiments.claims import judge, summary
 from thrifty.experiments.paper import CLAIMS, EXPERIMENTS
 from thrifty.simulation.replication import checkpoints
 from thrifty.studies.results import Result
@@ -20,8 +20,9 @@ CONSTANT = 10.0  # of every made-up instance
 
 @dataclass(frozen=True)
 class Made:
-    """A policy on an instance as we would have it: mean regret at horizon n is level + slope log n,
-    a share of it by round n/10, a share of it matched.
+    """An artificial result: mean regret level + slope log n at horizon n, with 80 replications.
+
+    The share `early` of it comes before round n/10, the share `matched` has the label matched.
     """
 
     level: float = 100.0
@@ -58,7 +59,7 @@ class Made:
 
 
 def makings(comparison, good):
-    """What decides a comparison one way or the other: changes of Made by (instance, policy)."""
+    """Changes of Made, by (instance, policy), that decide a comparison as wanted."""
     c = comparison
     mine, other = (c.instance, getattr(c, "policy", "")), (c.instance, getattr(c, "rival", ""))
     kind = type(c).__name__
@@ -91,7 +92,7 @@ def makings(comparison, good):
 
 
 class MadeBound:
-    """A bound that bears a claim about bounds out, or not."""
+    """An artificial lower bound."""
 
     status, gap = "solved", 0.0
 
@@ -104,9 +105,7 @@ class MadeBound:
 
 
 def world(claim, good):
-    """Results and bounds that decide the cases of a claim as wanted: one answer for all, or one
-    each.
-    """
+    """Results and bounds that decide the cases of a claim as wanted: all alike, or one by one."""
     wanted = [good] * len(claim.cases) if isinstance(good, bool) else good
     made, bounds = {}, {}
     for case, as_wanted in zip(claim.cases, wanted, strict=True):
@@ -144,21 +143,20 @@ def test_made_up_results_that_reverse_a_claim_reverse_its_verdict(claim):
 
 @pytest.mark.parametrize("name", ["fixed-why", "attained", "not-below", "matched"])
 def test_a_claim_that_holds_in_some_cases_says_in_which(name):
-    [claim] = [claim for claim in CLAIMS if claim.name == name]
+    claim = claim_named(name)
     first = [True] + [False] * (len(claim.cases) - 1)
     verdict, turned = verdict_on(claim, first), verdict_on(claim, [not held for held in first])
-    assert (verdict.status, verdict.words) == (
-        "holds only when",
-        f"holds only when {claim.cases[0].when}",
-    )
-    assert (turned.status, turned.words) == (
-        "holds only when",
-        f"holds, except when {claim.cases[0].when}",
-    )
+    words = claim.cases[0].words
+    assert (verdict.status, verdict.words) == ("holds only when", f"holds {words}")
+    assert (turned.status, turned.words) == ("holds only when", f"holds, except {words}")
+
+
+def claim_named(name):
+    [claim] = [claim for claim in CLAIMS if claim.name == name]
+    return claim
 
 
 def test_the_width_decides():
-    [claim] = [claim for claim in CLAIMS if claim.name == "fixed-less"]
     levels = {paper.OAM: 50, paper.OFUL: 100, paper.FN: 20}
     results = [
         Made(level=level).result(name, policy, n)
@@ -166,12 +164,8 @@ def test_the_width_decides():
         for policy, level in levels.items()
         for n in HORIZONS
     ]
-    [verdict] = judge([claim], {"fixed": results}, MadeBound)
-    assert (
-        verdict.words
-        == "holds only when u = 0.1 and LinUCB has the width oful; u = 0.2 and LinUCB has "
-        "the width oful"
-    )
+    [verdict] = judge([claim_named("fixed-less")], {"fixed": results}, MadeBound)
+    assert verdict.words == "holds with the oful width"
 
 
 def test_the_lead_must_be_modest_to_be_modest():
@@ -193,7 +187,7 @@ def test_less_says_from_which_horizon_on():
         Made().result("any", "linucb", n) for n in levels
     ]
     finding = comparisons.Less("any", "oam", "linucb").find(
-        comparisons.Evidence(results, MadeBound)
+        comparisons.ResultTable(results, MadeBound)
     )
     assert finding.holds
     assert finding.measured.endswith("clearly less from n = 1e5 on")
@@ -214,13 +208,13 @@ def test_near_means_within_a_quarter_and_known_to_a_quarter(slope, spread, holds
     ]
     assert (
         comparisons.Slope("any", "oam", "near")
-        .find(comparisons.Evidence(shuffled, lambda name: MadeBound(CONSTANT)))
+        .find(comparisons.ResultTable(shuffled, lambda name: MadeBound(CONSTANT)))
         .holds
         is holds
     )
 
 
-def test_want_of_precision_bears_nothing_out():
+def test_an_imprecise_slope_supports_nothing():
     results = [
         Made(level=0, slope=0.8 * CONSTANT, spread=100).result("any", "oam", n) for n in HORIZONS
     ]
@@ -230,19 +224,19 @@ def test_want_of_precision_bears_nothing_out():
     ]
     assert (
         not comparisons.Slope("any", "oam", "not below")
-        .find(comparisons.Evidence(shuffled, lambda name: MadeBound(CONSTANT)))
+        .find(comparisons.ResultTable(shuffled, lambda name: MadeBound(CONSTANT)))
         .holds
     )
 
 
-def test_no_regret_and_no_variance_are_no_obstacle():
+def test_zero_regret_and_zero_variance_give_no_nan():
     nothing = [
         Made(level=0, spread=0).result(name, policy, n)
         for name in ("a", "b")
         for policy in ("oam", "ossb")
         for n in HORIZONS
     ]
-    evidence = comparisons.Evidence(nothing, MadeBound)
+    table = comparisons.ResultTable(nothing, MadeBound)
     for comparison in (
         comparisons.Less("a", "oam", "ossb"),
         comparisons.FarWorse("a", "oam", "ossb"),
@@ -251,7 +245,7 @@ def test_no_regret_and_no_variance_are_no_obstacle():
         comparisons.BestModestly("a", "oam", ("ossb",)),
         comparisons.Share("a", "oam", "matched"),
     ):
-        finding = comparison.find(evidence)
+        finding = comparison.find(table)
         assert not finding.holds
         assert "nan" not in finding.measured
 
@@ -293,3 +287,24 @@ def test_an_entry_of_claims_json():
     assert entry["status"] == entry["verdict"] == "holds"
     assert [case["holds"] for case in entry["cases"]] == [True] * len(claim.cases)
     assert entry["experiments"] == ["fixed"]
+
+
+def test_the_summary_counts_and_names_the_notable_claims():
+    verdicts = [
+        (claim_named("fixed-less"), "holds only when", "holds with the oful width"),
+        (claim_named("bounded-oam"), "holds", "holds"),
+        (claim_named("sublogarithmic"), "holds", "holds"),
+        (claim_named("small-smaller"), "not seen", "not seen"),
+    ]
+    assert summary(verdicts) == (
+        "Of 4 claims, 2 hold, 1 holds under some conditions only and 1 was not seen. That OAM has "
+        "less regret than LinUCB on the fixed action set holds with the oful width. Not seen: "
+        "“The advantage of OAM over OSSB is smaller with five arms than with 100.”"
+    )
+
+
+def test_a_notable_claim_that_was_not_seen_is_named_once():
+    text = summary([(claim_named("fixed-less"), "not seen", "not seen")])
+    assert text == (
+        "Of 1 claim, 1 was not seen. Not seen: “On the fixed set OAM has less regret than LinUCB.”"
+    )

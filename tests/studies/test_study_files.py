@@ -2,15 +2,16 @@
 
 import json
 import re
-import subprocess
-import sys
+from dataclasses import replace
 
 import pytest
 
 import thrifty as th
-from tests.test_study import same
+from tests.agreement import same
+from tests.command_line import thrifty
+from thrifty.problem.catalog import Ensemble
 from thrifty.studies.store import read_results
-from thrifty.studies.study_files import read_study
+from thrifty.studies.study_files import StudyFile, read_study, write_study
 
 STUDY = """# a comment
 instances = ["fixed-u0.1", "mine.toml", "random-theta:arms=7,seed=each"]
@@ -29,16 +30,6 @@ def study_file(tmp_path):
     path = tmp_path / "study.toml"
     path.write_text(STUDY)
     return path
-
-
-def thrifty(*arguments):
-    return subprocess.run(
-        [sys.executable, "-m", "thrifty", *map(str, arguments)],
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
 
 
 def entries(done):
@@ -99,19 +90,19 @@ def test_options_beside_a_file_win(study_file):
     } == {("greedy", 50, 2, 9)}
 
 
-def test_what_is_kept_can_be_asked_again_from_its_folder(study_file, tmp_path):
+def test_a_kept_study_can_be_run_again_from_its_folder(study_file, tmp_path):
     out = tmp_path / "out"
     assert thrifty("run", "--study", study_file, "--out", out).returncode == 0
     kept = read_results(out)
     (tmp_path / "mine.toml").unlink()  # the folder has its own copy
-    asked = read_study(out / "study.toml")
+    study = read_study(out / "study.toml")
     again = th.run(
-        asked.instances,
-        asked.policies,
-        horizon=asked.horizon,
-        replications=asked.replications,
-        seed=asked.seed,
-        rewards=asked.rewards,
+        study.instances,
+        study.policies,
+        horizon=study.horizon,
+        replications=study.replications,
+        seed=study.seed,
+        rewards=study.rewards,
         out=out,
     )
     assert same(th.Study(kept), again)
@@ -176,7 +167,15 @@ def test_mistakes_in_a_file_end_in_one_line(study_file, old, new, message):
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_a_folder_that_cannot_be_written_is_told_before_the_work(tmp_path):
+def test_a_study_file_keeps_every_setting(tmp_path):
+    file = StudyFile((), ("oam:c=1", "lints"), (100, 500), 4, 9, "bernoulli")
+    problems = [th.instance("fixed-u0.1"), Ensemble("random-theta:seed=each")]
+    write_study(tmp_path, problems, file)
+    names = tuple(problem.name for problem in problems)
+    assert read_study(tmp_path / "study.toml") == replace(file, instances=names)
+
+
+def test_a_folder_that_cannot_be_written_is_reported_before_the_work(tmp_path):
     blocked = tmp_path / "file"
     blocked.write_text("")
     done = thrifty("run", "fixed-u0.1", "--horizon", "1e9", "--out", blocked / "out")

@@ -1,4 +1,4 @@
-"""How policies stand: against numbers worked out by hand from the same results."""
+"""The ranking of policies, against direct computations from the same results."""
 
 import math
 
@@ -48,11 +48,11 @@ def test_the_standard_error_is_that_of_resampling(study):
     rng = np.random.default_rng(0)
     draws = [rng.integers(30, size=30) for _ in range(2000)]
     logs = [math.log(mine.final[draw].mean() / base.final[draw].mean()) for draw in draws]
-    luck = relative(mine, base).luck
-    assert luck.std(ddof=1) / math.sqrt(30) == pytest.approx(np.std(logs), rel=0.15)
+    influence = relative(mine, base).influence
+    assert influence.std(ddof=1) / math.sqrt(30) == pytest.approx(np.std(logs), rel=0.15)
 
 
-def test_the_standard_error_of_a_standing_knows_that_instances_share_their_luck(study):
+def test_the_standard_error_of_a_standing_pairs_replications_across_instances(study):
     pairs = [(study[name, "linucb", 400].final, study[name, "lints", 400].final) for name in NAMES]
     rng = np.random.default_rng(0)
     draws = [rng.integers(30, size=30) for _ in range(2000)]
@@ -74,7 +74,7 @@ def test_only_replications_that_both_have_count(study):
     assert relative(few, base).means == pytest.approx(few.mean / base.final[:10].mean())
 
 
-def test_what_the_yardstick_has_not_played_does_not_count(study):
+def test_instances_without_the_baseline_are_ignored(study):
     other = th.run("fixed-u0.2", "linucb", horizon=400, replications=3, progress=False)
     assert standings([*study.results, *other.results]) == standings(study.results)
 

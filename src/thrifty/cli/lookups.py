@@ -1,0 +1,69 @@
+"""Commands that look things up: bound, instances, policies."""
+
+from typing import Annotated
+
+import typer
+
+from thrifty.cli import tables
+from thrifty.cli.options import Instances, Json
+from thrifty.errors import NOTHING, InvalidInput
+
+
+def bound(
+    instances: Instances = None,
+    every: Annotated[bool, typer.Option("--all", help="All instances of the catalog.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Lower bound on regret per log n, and the optimal allocation of exploration to arms."""
+    from thrifty.allocation.bound import lower_bound
+    from thrifty.problem.catalog import CATALOG, instance
+    from thrifty.studies.progress import progress_bar
+
+    names = [*(instances or []), *(CATALOG if every else ())]
+    if not names:
+        raise InvalidInput("bound", "an instance, or --all", NOTHING)
+    problems = [instance(name) for name in names]
+    bounds = []
+    with progress_bar("solving", len(problems)) as bar:
+        for problem in problems:
+            bounds.append(lower_bound(problem))
+            bar.advance()
+    if as_json:
+        several = [{"instance": found.instance.name} | found.to_json() for found in bounds]
+        tables.print_json(bounds[0].to_json() if len(bounds) == 1 else several)
+    elif len(bounds) == 1:
+        tables.print_bound(bounds[0])
+    else:
+        tables.print_bounds(bounds)
+    if any(found.status == "failed" for found in bounds):
+        raise typer.Exit(1)
+
+
+def instances(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[INSTANCE]", help="Print this instance as TOML, to derive your own from."
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """List the catalog of named instances; with a name, print that instance as TOML."""
+    from thrifty.problem.catalog import describe, instance
+
+    if name is not None:
+        print(instance(name).to_toml(), end="")
+    elif as_json:
+        tables.print_json(describe())
+    else:
+        tables.print_catalog(describe())
+
+
+def policies(as_json: Json = False) -> None:
+    """List the policies with their parameters and defaults."""
+    from thrifty.policies import describe
+
+    if as_json:
+        tables.print_json(describe())
+    else:
+        tables.print_policies(describe())

@@ -1,0 +1,27 @@
+"""Options that several commands share."""
+
+from typing import Annotated
+
+import typer
+
+from thrifty.errors import InvalidInput
+
+Instances = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="INSTANCE...", help="Names from the catalog, or TOML files."),
+]
+Threads = Annotated[
+    int | None,
+    typer.Option(help="Number of threads, by default the number of cores; no effect on results."),
+]
+OnCluster = Annotated[
+    str | None,
+    typer.Option("--cluster", metavar="tcp://HOST:PORT", help="Compute on a Dask cluster."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+
+
+def check_quick_or_full(quick: bool, full: bool, command: str) -> None:
+    """Raise InvalidInput if both --quick and --full are given."""
+    if quick and full:
+        raise InvalidInput(command, "--quick or --full", "both")

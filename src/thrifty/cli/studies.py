@@ -1,0 +1,286 @@
+"""Commands that simulate policies and report results: run, reproduce, arena, report."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from thrifty.cli import tables
+from thrifty.cli.options import Instances, Json, OnCluster, Threads, check_quick_or_full
+from thrifty.errors import NOTHING, BadFile, InvalidInput, MissingPackage
+
+if TYPE_CHECKING:
+    from thrifty.report.pages import Page
+    from thrifty.studies.study import Study
+    from thrifty.studies.study_files import StudyFile
+
+DEFAULT_POLICIES = ("thrifty", "oam", "linucb", "lints")
+DEFAULT_HORIZON = 1e4
+
+
+def run(
+    names: Instances = None,
+    policy: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--policy", metavar="SPEC", help="NAME or NAME:KEY=VALUE,...; may be repeated."
+        ),
+    ] = None,
+    study: Annotated[
+        str | None,
+        typer.Option(
+            "--study", metavar="FILE", help="A study file (TOML); other options override it."
+        ),
+    ] = None,
+    horizon: Annotated[
+        list[float] | None,
+        typer.Option(help="Rounds per replication, 1e4 by default; may be repeated."),
+    ] = None,
+    replications: Annotated[
+        float | None, typer.Option(help="Number of replications, 100 by default.")
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            help="Random seed, 0 by default; all policies see the same contexts and noise."
+        ),
+    ] = None,
+    rewards: Annotated[
+        str | None, typer.Option(help="gaussian, or bernoulli where means lie in [0, 1].")
+    ] = None,
+    threads: Threads = None,
+    cluster: OnCluster = None,
+    out: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DIR",
+            help="Folder for results and figures; results in it are not computed again.",
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Simulate policies on instances and measure regret; default: thrifty, oam, linucb, lints."""
+    from thrifty.studies.study import run as run_study
+
+    options = {
+        "horizon": horizon,
+        "replications": replications,
+        "seed": seed,
+        "rewards": rewards,
+    }
+    wanted = _merged(study, names or [], policy or [], options)
+    if out is not None:
+        MissingPackage.check("thrifty run --out", "pyarrow", "matplotlib")
+    with _resumable(out), _naming(study):
+        found = run_study(**_arguments(wanted), threads=threads, cluster=cluster, out=out)
+    if out is not None:
+        _save_regret_figure(found, Path(out))
+    if as_json:
+        tables.print_json(found.to_json())
+    else:
+        tables.print_study(found)
+
+
+def _merged(
+    study: str | None, names: list[str], policies: list[str], options: dict[str, Any]
+) -> "StudyFile":
+    """The content of a study file, or the defaults, overridden by what the command line gives.
+
+    Names of policies may stand among those of instances: `--policy oam linucb` gives both.
+    """
+    from thrifty.policies import POLICIES
+    from thrifty.studies.study_files import StudyFile, read_study
+
+    specs = [*policies, *(name for name in names if name.partition(":")[0] in POLICIES)]
+    instances = [name for name in names if name.partition(":")[0] not in POLICIES]
+    file = StudyFile((), DEFAULT_POLICIES) if study is None else read_study(Path(study))
+    given = options | {"instances": tuple(instances) or None, "policies": tuple(specs) or None}
+    merged = replace(file, **{key: value for key, value in given.items() if value is not None})
+    if not merged.instances:
+        raise InvalidInput("run", "an instance, or --study FILE", NOTHING)
+    return merged if merged.horizon is not None else replace(merged, horizon=DEFAULT_HORIZON)
+
+
+def _arguments(wanted: "StudyFile") -> dict[str, Any]:
+    """The arguments of `thrifty.run`, without those that have the default."""
+    return {key: value for key, value in vars(wanted).items() if value is not None}
+
+
+def _save_regret_figure(study: "Study", folder: Path) -> None:
+    from thrifty.report.drawing import save_figure
+    from thrifty.studies.progress import progress_bar
+
+    with progress_bar("drawing", 1):
+        save_figure(study.plot(), folder / "regret")
+
+
+def reproduce(
+    quick: Annotated[
+        bool,
+        typer.Option("--quick", help="Horizons up to 1e5, about three minutes; the default."),
+    ] = False,
+    full: Annotated[
+        bool,
+        typer.Option(
+            "--full", help="100 replications of up to 1e6 rounds, some of 1e8; up to an hour."
+        ),
+    ] = False,
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--only", metavar="NAME", help="Only this experiment; may be repeated."),
+    ] = None,
+    out: Annotated[
+        str, typer.Option(metavar="DIR", help="Folder for results and the page.")
+    ] = "reproduction",
+    threads: Threads = None,
+    cluster: OnCluster = None,
+    as_json: Json = False,
+) -> None:
+    """Simulate every experiment of the paper, judge its claims, and write a page."""
+    check_quick_or_full(quick, full, "reproduce")
+    _check_packages("thrifty reproduce")
+    from thrifty.experiments.reproduction import reproduce as reproduce_paper
+
+    with _resumable(out):
+        found = reproduce_paper(
+            Path(out), full=full, only=only or (), threads=threads, cluster=cluster
+        )
+    path = _write_page(found.page, Path(out))
+    if as_json:
+        tables.print_json([verdict.to_json() for verdict in found.verdicts])
+        return
+    tables.print_verdicts(found.verdicts)
+    print(f"Page: {path}")
+
+
+def arena(
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Horizons up to 1e4, some minutes; the default.")
+    ] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="Horizons up to 1e6; one to two hours.")
+    ] = False,
+    policy: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--policy",
+            metavar="SPEC",
+            help="Compare only this policy with thrifty and lints; may be repeated.",
+        ),
+    ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--only", metavar="GROUP", help="Group of instances: unseen or tuned."),
+    ] = None,
+    out: Annotated[
+        str, typer.Option(metavar="DIR", help="Folder for results and the page.")
+    ] = "arena",
+    threads: Threads = None,
+    cluster: OnCluster = None,
+    as_json: Json = False,
+) -> None:
+    """Rank all policies on a wide suite of instances, by regret relative to lints."""
+    check_quick_or_full(quick, full, "arena")
+    _check_packages("thrifty arena")
+    from thrifty.experiments.arena import play
+
+    with _resumable(out):
+        found = play(
+            Path(out),
+            full=full,
+            policies=policy or (),
+            only=only or (),
+            threads=threads,
+            cluster=cluster,
+        )
+    path = _write_page(found.page, Path(out))
+    if as_json:
+        tables.print_json(found.to_json())
+        return
+    tables.print_standings(found.standings)
+    print(f"Page: {path}")
+
+
+def report(
+    folder: Annotated[
+        str,
+        typer.Argument(
+            metavar="DIR",
+            help="A folder made by `thrifty run --out`, `thrifty reproduce` or `thrifty arena`.",
+        ),
+    ],
+    markdown: Annotated[
+        str | None,
+        typer.Option(
+            "--markdown",
+            metavar="FILE",
+            help="Write Markdown and figures instead of HTML.",
+        ),
+    ] = None,
+) -> None:
+    """Write a self-contained page of results: figures, tables, verdicts, commands to run again."""
+    _check_packages("thrifty report")
+    from thrifty.report.markdown import write_markdown
+
+    page = _page_of(Path(folder))
+    if markdown is None:
+        print(_write_page(page, Path(folder)))
+    else:
+        write_markdown(page, Path(markdown))
+        print(markdown)
+
+
+def _page_of(folder: Path) -> "Page":
+    """The page of a folder with results, by the files that it contains."""
+    from thrifty.experiments.arena import is_arena, read_arena
+    from thrifty.experiments.reproduction import CLAIMS_FILE, read_reproduction
+    from thrifty.report.pages import study_page
+    from thrifty.studies.store import read_results
+
+    if (folder / CLAIMS_FILE).is_file():
+        reproduction = read_reproduction(folder)
+        reproduction.write_claims()
+        return reproduction.page
+    if is_arena(folder):
+        found = read_arena(folder)
+        found.write_standings()
+        return found.page
+    return study_page(read_results(folder), folder)
+
+
+def _write_page(page: "Page", folder: Path) -> Path:
+    from thrifty.report.html import write_html
+
+    return write_html(page, folder)
+
+
+def _check_packages(command: str) -> None:
+    MissingPackage.check(command, "pyarrow", "matplotlib", "Jinja2")
+
+
+@contextmanager
+def _resumable(out: str | None) -> Iterator[None]:
+    """After Ctrl-C, say that the results so far are kept in the folder."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if out is not None:
+            print(
+                f"thrifty: interrupted; results so far are in {out}: run the same command again "
+                "to continue",
+                file=sys.stderr,
+            )
+        raise
+
+
+@contextmanager
+def _naming(study: str | None) -> Iterator[None]:
+    """Name the study file, if there is one, in errors about its content."""
+    try:
+        yield
+    except InvalidInput as error:
+        raise error if study is None else BadFile(f"{study}: {error}") from None

@@ -1,0 +1,122 @@
+"""Plans of studies: the validated arguments of `thrifty.run`."""
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from thrifty.errors import InvalidInput
+from thrifty.numerics.arrays import finite_number
+from thrifty.policies import POLICIES
+from thrifty.policies import policy as named_policy
+from thrifty.problem.catalog import Ensemble, Problem
+from thrifty.problem.catalog import problem as named_problem
+from thrifty.problem.instances import Instance
+from thrifty.simulation.loop import truth_of
+from thrifty.simulation.replication import AnyPolicy, name_of
+from thrifty.studies.study_files import STUDY, StudyFile, write_study
+from thrifty.studies.tasks import Task
+
+MOST_ROUNDS = 10**12  # of a replication
+MOST_REPLICATIONS = 10**7
+MOST_THREADS = 1024
+
+
+@dataclass(frozen=True, eq=False)
+class StudyPlan:
+    """Problems, policies, horizons and replications of a study, validated."""
+
+    problems: tuple[Problem, ...]
+    policies: tuple[AnyPolicy, ...]
+    horizons: tuple[int, ...]
+    replications: int
+    seed: int
+    rewards: str
+
+    def tasks(self) -> list[Task]:
+        """Every policy on every problem, for every horizon."""
+        return [
+            Task(*one, self.seed, self.rewards)
+            for one in product(self.problems, self.policies, self.horizons)
+        ]
+
+    def write(self, folder: Path) -> None:
+        """Write the plan as a study file.
+
+        Policies that are not part of thrifty have no spec: the study file of an earlier study is
+        then renamed, since it does not describe this one.
+        """
+        if all(type(policy) in POLICIES.values() for policy in self.policies):
+            horizon = self.horizons if len(self.horizons) > 1 else self.horizons[0]
+            specs = tuple(name_of(policy) for policy in self.policies)
+            write_study(
+                folder,
+                self.problems,
+                StudyFile((), specs, horizon, self.replications, self.seed, self.rewards),
+            )
+        elif (folder / STUDY).exists():
+            (folder / STUDY).replace(folder / f"_{STUDY}.aside")
+
+
+def plan_study(
+    instances: Any,
+    policies: Any,
+    *,
+    horizon: Any,
+    replications: float = 100,
+    seed: int = 0,
+    rewards: str = "gaussian",
+) -> StudyPlan:
+    """Validate the arguments of `thrifty.run`, which documents them."""
+    plan = StudyPlan(
+        problems=tuple(
+            named_problem(item) if isinstance(item, str | os.PathLike) else item
+            for item in _as_list(instances, "instances")
+        ),
+        policies=tuple(
+            named_policy(item) if isinstance(item, str) else item
+            for item in _as_list(policies, "policies")
+        ),
+        horizons=tuple(
+            whole_number(n, "horizon", MOST_ROUNDS) for n in _as_list(horizon, "horizon")
+        ),
+        replications=whole_number(replications, "replications", MOST_REPLICATIONS),
+        seed=whole_number(seed, "seed", 2**63, least=0),
+        rewards=rewards,
+    )
+    for item in plan.problems:
+        if not isinstance(item, Instance | Ensemble):
+            raise InvalidInput("instances", "thrifty.Instance, or the name of one", item)
+        truth_of(item.instance(plan.seed, 0) if isinstance(item, Ensemble) else item, rewards)
+    _check_distinct([item.name for item in plan.problems], "instances")
+    _check_distinct([name_of(policy) for policy in plan.policies], "policies")
+    _check_distinct([str(n) for n in plan.horizons], "horizon")
+    return plan
+
+
+def whole_number(value: float, where: str, most: int, *, least: int = 1) -> int:
+    """A whole number between least and most; a float such as 1e5 is accepted."""
+    number = finite_number(value, where)
+    if not least <= number <= most or number != int(number):
+        raise InvalidInput(where, f"a whole number from {least} to {most:g}", value)
+    return int(value)
+
+
+def _check_distinct(names: Sequence[str], where: str) -> None:
+    for i, name in enumerate(names):
+        if name in names[:i]:
+            raise InvalidInput(
+                f"{where}[{i}]",
+                "a name not used before" if where != "horizon" else "each horizon once",
+                name,
+            )
+
+
+def _as_list(items: Any, where: str) -> list[Any]:
+    """One item or several as a list that is not empty."""
+    listed = list(items) if isinstance(items, Iterable) and not isinstance(items, str) else [items]
+    if not listed:
+        raise InvalidInput(where, "at least one", listed)
+    return listed

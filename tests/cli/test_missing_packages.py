@@ -1,0 +1,102 @@
+"""Without the packages of an extra, the core works, and the rest says what to install."""
+
+import subprocess
+import sys
+
+import pytest
+
+
+def without(package, code):
+    """Run code in a process that cannot import a package."""
+    return subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.modules[{package!r}] = None\n{code}"],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+
+def command(*arguments):
+    return f"sys.argv = {['thrifty', *arguments]!r}\nfrom thrifty.cli.app import main; main()"
+
+
+SHORT = ("--policy", "greedy", "--horizon", "10", "--replications", "2")
+
+
+@pytest.mark.parametrize(
+    ("package", "arguments", "message"),
+    [
+        (
+            "distributed",
+            ("run", "fixed-u0.1", *SHORT, "--cluster", "tcp://127.0.0.1:1"),
+            "--cluster needs Dask: pip install 'thrifty[cluster]'",
+        ),
+        (
+            "matplotlib",
+            ("report", "nowhere"),
+            "thrifty report needs matplotlib: pip install 'thrifty[study]'",
+        ),
+        (
+            "jinja2",
+            ("reproduce", "--out", "nowhere"),
+            "thrifty reproduce needs Jinja2: pip install 'thrifty[study]'",
+        ),
+        (
+            "pyarrow",
+            ("arena", "--out", "nowhere"),
+            "thrifty arena needs pyarrow: pip install 'thrifty[study]'",
+        ),
+        (
+            "matplotlib",
+            ("run", "fixed-u0.1", *SHORT, "--out", "nowhere"),
+            "thrifty run --out needs matplotlib: pip install 'thrifty[study]'",
+        ),
+    ],
+)
+def test_commands_name_the_package_before_any_work(
+    package, arguments, message, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    done = without(package, command(*arguments))
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"thrifty: {message}\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("package", "call", "message"),
+    [
+        (
+            "pyarrow",
+            "th.run('fixed-u0.1', 'greedy', horizon=10, replications=2, out='nowhere')",
+            "run(out=...) needs pyarrow: pip install 'thrifty[study]'",
+        ),
+        (
+            "matplotlib",
+            "th.run('fixed-u0.1', 'greedy', horizon=10, replications=2).plot()",
+            "study.plot() needs matplotlib: pip install 'thrifty[study]'",
+        ),
+    ],
+)
+def test_functions_name_the_package(package, call, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code = f"""
+import thrifty as th
+from thrifty.errors import MissingPackage
+try:
+    {call}
+except MissingPackage as error:
+    print(error)
+"""
+    done = without(package, code)
+    assert (done.stdout, done.returncode) == (f"{message}\n", 0), done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_core_needs_no_extra():
+    blocked = "".join(
+        f"sys.modules[{name!r}] = None\n" for name in ("matplotlib", "pyarrow", "jinja2")
+    )
+    for arguments in (("bound", "fixed-u0.1"), ("run", "fixed-u0.1", *SHORT), ("policies",)):
+        done = without("distributed", blocked + command(*arguments))
+        assert done.returncode == 0, done.stderr
