@@ -1,6 +1,7 @@
 """`thrifty reproduce` and `thrifty report` on small experiments, and the page in docs/."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from thrifty.experiments.paper import CLAIMS, EXPERIMENTS, Scale
 from thrifty.experiments.paper_page import statement_of
 from thrifty.problem.catalog import problem
 from thrifty.report.html import write_html
-from thrifty.report.markdown import statement_blocks
+from thrifty.report.markdown import statement_blocks, wrapped
 from thrifty.studies.tasks import Task, compute
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -193,7 +194,7 @@ def test_the_documented_reproduction_is_of_this_code(name):
 
 
 def test_the_documented_reproduction_judges_these_claims():
-    text = (DOCS / "reproduction.md").read_text()
+    text = documented_page()
     for claim in CLAIMS:
         assert f"**{claim.statement}**" in text, STALE
         assert claim.remark in text, STALE
@@ -207,13 +208,24 @@ def test_the_documented_reproduction_judges_these_claims():
 
 def test_the_documented_reproduction_has_these_verdicts_and_this_summary():
     """Verdicts and summary of the page follow from the marks of its cases."""
-    text = (DOCS / "reproduction.md").read_text()
+    text = documented_page()
     verdicts = [documented_verdict(claim, text) for claim in CLAIMS]
     assert summary([(one.claim, one.status, one.words) for one in verdicts]) in text, STALE
     for one in verdicts:
         statement = statement_of(one)
         assert f"| {one.claim.where} | {statement.mark} {one.words} |" in text, STALE
         assert "\n\n".join(statement_blocks(statement)) in text, STALE
+
+
+def documented_page():
+    """The page before its lines were wrapped."""
+    text = (DOCS / "reproduction.md").read_text()
+    blocks = text.rstrip("\n").split("\n\n")
+    assert "\n\n".join(map(wrapped, blocks)) + "\n" == text
+    return "\n\n".join(
+        block if block.startswith(("|", "#")) else re.sub(r"\n(?!- )\s*", " ", block)
+        for block in blocks
+    )
 
 
 def documented_verdict(claim, text):

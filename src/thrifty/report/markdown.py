@@ -2,6 +2,7 @@
 
 import html
 import json
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from thrifty.report.pages import Page, Section, Statement, Table, result_table, 
 from thrifty.studies.progress import progress_bar
 
 FIGURES = "figures"
+WIDTH = 100  # columns of prose
 
 
 def markdown(page: Page) -> str:
@@ -20,7 +22,21 @@ def markdown(page: Page) -> str:
         blocks += [f"## {page.statements_title}", statement_table(page)]
     for section in page.sections:
         blocks += _section(section)
-    return "\n\n".join(blocks) + "\n"
+    return "\n\n".join(map(wrapped, blocks)) + "\n"
+
+
+def wrapped(block: str) -> str:
+    """A block of Markdown in lines of at most WIDTH; headings, tables and pictures stay as is."""
+    if block.startswith(("#", "|", "![")):
+        return block
+    is_list = block.startswith("- ")
+    wrapper = textwrap.TextWrapper(
+        WIDTH,
+        subsequent_indent="  " if is_list else "",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return "\n".join(map(wrapper.fill, block.split("\n") if is_list else [block]))
 
 
 def write_markdown(page: Page, path: Path, *, progress: bool | None = None) -> None:
