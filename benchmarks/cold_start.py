@@ -10,7 +10,7 @@ from pathlib import Path
 TITLE = "Cold start"
 BASELINE = "3c290c0"  # the last commit of version 0.1
 ROOT = Path(__file__).parent.parent
-RUNS = 3
+RUNS = 2
 
 LEARNER = (
     "import thrifty as th; learner = th.Thrifty().learner(th.ActionSets([[[1, 0], [0, 1]]])); "

@@ -61,7 +61,9 @@ def progress_bar(text: str, total: float, *, show: bool | None = None) -> Iterat
                 self, amount: float = 1.0, *, text: str | None = None, note: str | None = None
             ) -> None:
                 fields: dict[str, Any] = {} if note is None else {"note": note}
-                progress.update(task, advance=amount, description=text, **fields)
+                # a new text is shown at once, however short the step
+                shown = text is not None
+                progress.update(task, advance=amount, description=text, refresh=shown, **fields)
 
         yield _RichBar()
 
