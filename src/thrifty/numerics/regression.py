@@ -83,8 +83,24 @@ def start_regression(rows: Floats, *, ridge: float, largest_set: int | None = No
         invert=_inversion(definite=ridge > 0),
         tracked=largest_set is None or k <= largest_set * d,
     )
-    rebuild(regression)
+    _start_estimates(regression)
     return regression
+
+
+def _start_estimates(regression: Regression) -> None:
+    """What `refresh` gives before any reward, where V is diagonal: nothing to compile."""
+    inverse, rows, norms = regression.inverse, regression.rows, regression.norms
+    regression.invert(
+        regression.columns,
+        regression.pulls,
+        regression.base,
+        inverse,
+        regression.outside,
+        regression.totals,
+    )
+    if regression.tracked:
+        for i in range(rows.shape[1]):
+            norms += inverse[i, i] * rows[:, i] * rows[:, i]
 
 
 def carry_regression(old: Regression, new: Regression, where: Ints) -> None:
@@ -212,12 +228,15 @@ def invert(
 ) -> None:
     """V^-1 into inverse (d, d) and log det V into totals, for columns (d, k); base is definite."""
     d, k = columns.shape
-    information, identity, weights = np.zeros((d, d)), np.zeros((d, d)), np.empty(k)
+    information, identity, weights = np.empty((d, d)), np.empty((d, d)), np.empty(k)
+    for i in range(d):
+        for j in range(d):
+            information[i, j] = 0.0
+            identity[i, j] = 1.0 if i == j else 0.0
     for j in range(k):
         weights[j] = pulls[j]
     add_gram(columns, weights, information)
     for i in range(d):
-        identity[i, i] = 1.0
         for j in range(d):
             information[i, j] += base[i, j]
     _invert_within(information, identity, inverse, totals)

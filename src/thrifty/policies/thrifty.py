@@ -141,7 +141,7 @@ class Thrifty(Policy):
 
     def learn_removed(self, state: "State", features: Floats, reward: float) -> None:
         super().learn_removed(state, features, reward)
-        _count_reward(state, reward)
+        _count_reward(state.model, reward)
 
 
 class Schedule(Record):
@@ -233,13 +233,13 @@ def _choose(state: State, context: int, arms: Ints) -> Choice:
 @implements(learn, State)
 def _learn(state: State, row: int, label: int, reward: float) -> None:
     observe(state.regression, row, reward)
-    _count_reward(state, reward)
+    _count_reward(state.model, reward)
 
 
 @kernel
-def _count_reward(state: State, reward: float) -> None:
-    state.model[0].squares += reward * reward
-    state.model[0].rewards += 1.0
+def _count_reward(model: Records, reward: float) -> None:
+    model[0].squares += reward * reward
+    model[0].rewards += 1.0
 
 
 @kernel
@@ -266,15 +266,17 @@ def _must_solve(state: State, context: int, best: int, t: float) -> bool:
 @kernel
 def _informative_arm(state: State, arms: Ints, greedy: int) -> tuple[int, float]:
     """The arm to mix with the greedy one, and its probability, for the least information ratio."""
-    losses, means, largest = state.plan.losses, state.regression.means, 0.0
+    ledger, regression, plan = state.ledger, state.regression, state.plan
+    losses, means, largest = plan.losses, regression.means, 0.0
     for n in range(arms.size):
         if arms[n] != greedy:
             largest = max(largest, losses[arms[n]])
     loss, row, probability, least = state.urgency * largest, greedy, 0.0, math.inf
     if loss > 0.0:
-        known = _information(state, greedy)
+        known = _information(ledger.chosen, regression, plan.information, greedy)
         for n in range(arms.size):
-            information, gap = _information(state, arms[n]), means[greedy] - means[arms[n]]
+            information = _information(ledger.chosen, regression, plan.information, arms[n])
+            gap = means[greedy] - means[arms[n]]
             # otherwise the greedy arm alone has the least ratio
             if information > known and loss * (information - known) > 2.0 * known * gap:
                 mixture = least_ratio(loss, known, loss + gap, information)
@@ -284,13 +286,12 @@ def _informative_arm(state: State, arms: Ints, greedy: int) -> tuple[int, float]
 
 
 @kernel
-def _information(state: State, row: int) -> float:
-    """Information of a pull about better arms; less while rewards of the same row are late."""
-    regression, information = state.regression, state.plan.information[row]
-    late = state.ledger.chosen[row] - regression.pulls[row]
+def _information(chosen: Ints, regression: Regression, information: Floats, row: int) -> float:
+    """Information (k,) of a pull about better arms; less while rewards of the same row are late."""
+    late = chosen[row] - regression.pulls[row]
     if late > 0:
-        return information / (1.0 + late * regression.norms[row]) ** 2
-    return information
+        return information[row] / (1.0 + late * regression.norms[row]) ** 2
+    return information[row]
 
 
 @kernel
@@ -299,27 +300,26 @@ def _planned_arm(state: State, context: int, arms: Ints, greedy: int, uniform: f
 
     Mostly the greedy arm.
     """
-    total = 0.0
+    pulls, total = state.plan.pulls, 0.0
     for n in range(arms.size):
-        total += _pulls_left(state, arms[n], greedy)
+        total += _pulls_left(pulls, arms[n], greedy)
     if total > 0.0:
         visits = state.pace * (state.ledger.visits[context] + 1.0) ** SPREADING
         point = uniform * (visits + total) - visits
         if point >= 0.0:
             for n in range(arms.size):
-                point -= _pulls_left(state, arms[n], greedy)
+                point -= _pulls_left(pulls, arms[n], greedy)
                 if point < 0.0:
                     return arms[n]
     return greedy
 
 
 @kernel
-def _pulls_left(state: State, row: int, greedy: int) -> float:
-    """Pulls of a row that the plan still asks for; a part of a pull counts as a whole one."""
-    pulls = state.plan.pulls[row]
-    if row == greedy or pulls <= 0.0:
+def _pulls_left(pulls: Floats, row: int, greedy: int) -> float:
+    """Of pulls (k,) that the plan still asks for, those of a row; part of a pull is a whole one."""
+    if row == greedy or pulls[row] <= 0.0:
         return 0.0
-    return max(pulls, min(1.0, pulls / NEGLIGIBLE))
+    return max(pulls[row], min(1.0, pulls[row] / NEGLIGIBLE))
 
 
 @kernel
