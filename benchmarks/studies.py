@@ -15,8 +15,8 @@ import numpy as np
 from thrifty.experiments.paper import EXPERIMENTS
 from thrifty.simulation.replication import Tick
 from thrifty.studies.batches import Batch
+from thrifty.studies.design import design_study
 from thrifty.studies.executors import Cluster, Executor, Threads
-from thrifty.studies.plans import plan_study
 from thrifty.studies.study import run_studies
 from thrifty.studies.tasks import Chunk, Task, compute
 
@@ -63,8 +63,8 @@ def _overhead() -> tuple[float, float]:
 
     The study writes its files and draws its bars (to the null device).
     """
-    plans = [
-        plan_study(
+    designs = [
+        design_study(
             e.instances,
             e.policies,
             horizon=e.quick.horizons,
@@ -72,8 +72,8 @@ def _overhead() -> tuple[float, float]:
         )
         for e in EXPERIMENTS
     ]
-    for plan in plans:
-        for task in plan.tasks():
+    for design in designs:
+        for task in design.tasks():
             task.try_out()
     inside: list[float] = []
 
@@ -91,7 +91,7 @@ def _overhead() -> tuple[float, float]:
     ):
         begun = time.process_time()
         run_studies(
-            [(plan, Path(folder) / str(i)) for i, plan in enumerate(plans)],
+            [(design, Path(folder) / str(i)) for i, design in enumerate(designs)],
             threads=2,
             progress=True,
         )

@@ -75,7 +75,7 @@ def test_same_decisions_for_the_same_reasons(policy, twin, place):
 
 
 def test_recovery_of_endoa():
-    """Estimates never move that far by luck alone; rewards that change after warming up do it."""
+    """Estimates never move that far by chance alone; rewards that change after warming up do it."""
     twin, learner = (
         twins.EndOATwin(),
         th.EndOA(horizon=1000).learner(th.instance("fixed-u0.1").sets),

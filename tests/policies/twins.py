@@ -1,8 +1,8 @@
 """Slow, obvious twins of the policies in plain NumPy: sums are kept, everything else is computed
 from them in every round.
 
-They are plain policies, so that the simulator plays them on the luck of the compiled ones. Of
-thrifty they use the allocation program alone, which has oracles of its own.
+They are plain policies, so that the simulator plays them on the contexts and noise of the compiled
+ones. Of thrifty they use the allocation program alone, which has oracles of its own.
 """
 
 import math
@@ -260,11 +260,11 @@ class EndOATwin(Planner):
 
     def upper_confidence(self):
         bonus = self.noise * math.sqrt(2 * math.log(self.n))
-        hopes = [
+        uppers = [
             np.mean(rewards) + bonus / math.sqrt(len(rewards)) if rewards else np.inf
             for rewards in self.recovering
         ]
-        return int(np.argmax(hopes))
+        return int(np.argmax(uppers))
 
 
 class DELTwin(Planner):

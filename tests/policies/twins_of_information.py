@@ -13,7 +13,7 @@ from thrifty.allocation.differences import allocate_differences
 
 
 def least_ratio(offered, greedy, gaps, info):
-    """The arm and the chance of the least ratio, by trying all arms, and the ends and the
+    """The arm and the probability of the least ratio, by trying all arms, and the ends and the
     stationary point of each.
     """
     trials = []
@@ -83,9 +83,9 @@ class IDSTwin(Twin):
             x: max(self.regret(self.X[y] - self.X[x], theta, inverse, width) for y in self.offered)
             for x in self.offered
         }
-        hopes = means + width * np.sqrt(self.norms())
-        widened = [self.argmax(hopes)] if self.correction == "ucb" else self.offered
-        optimism = {x: hopes[x] - means[x] if x in widened else 0.0 for x in self.offered}
+        uppers = means + width * np.sqrt(self.norms())
+        widened = [self.argmax(uppers)] if self.correction == "ucb" else self.offered
+        optimism = {x: uppers[x] - means[x] if x in widened else 0.0 for x in self.offered}
         q = np.array([math.exp((least - r) / self.eta) for r, _ in found])
         info = {
             x: sum(
@@ -148,49 +148,51 @@ class ThriftyTwin(Twin):
             self.plan(means, sigma)
             self.due = logdet + math.log(1.1) * max(1, self.d / 4), 1.1 * self.t
         self.visits[self.context] += 1
-        row = self.buy(means, greedy)
+        row = self.explore(means, greedy)
         self.left[row] = max(0.0, self.left[row] - (row != greedy))
         return row, "exploit" if row == greedy else "explore"
 
-    def buy(self, means, greedy):
-        """The arm of the least information ratio, with its chance; otherwise what is owed, once in
-        a while; otherwise the greedy arm.
+    def explore(self, means, greedy):
+        """The arm of the least information ratio, with its probability; else an arm with a
+        probability in proportion to its planned pulls; else the greedy arm.
         """
         uniform, lost = (
             self.uniforms.random(),
             self.urgency * max(self.losses[row] for row in self.offered),
         )
-        news = {row: self.X[row] @ self.telling @ self.X[row] for row in self.offered}
+        information = {row: self.X[row] @ self.directions @ self.X[row] for row in self.offered}
         gaps = {row: lost + means[greedy] - means[row] for row in self.offered}
-        row, chance = least_ratio(self.offered, greedy, gaps, news) if lost > 0 else (greedy, 0.0)
-        if uniform < chance:
+        row, probability = (
+            least_ratio(self.offered, greedy, gaps, information) if lost > 0 else (greedy, 0.0)
+        )
+        if uniform < probability:
             return row
-        owed = np.array(
+        planned = np.array(
             [
                 0.0 if row == greedy else max(self.left[row], min(1, 100 * self.left[row]))
                 for row in self.offered
             ]
         )
-        bounds = np.cumsum([self.pace * self.visits[self.context] ** 0.75, *owed])
+        bounds = np.cumsum([self.pace * self.visits[self.context] ** 0.75, *planned])
         return [greedy, *self.offered][
             int(
                 np.searchsorted(
-                    bounds, (uniform - chance) / (1 - chance) * bounds[-1], side="right"
+                    bounds, (uniform - probability) / (1 - probability) * bounds[-1], side="right"
                 )
             )
         ]
 
     def settle_prior(self, sigma):
-        """The prior whose |theta|^2 in the dimensions that the data tell of is that of theta_hat,
-        and in a few more as first guessed, if that is longer.
+        """The prior whose |theta|^2 is that of theta_hat in the dimensions that the data determine,
+        and that of the first prior in a few more, if that is longer.
         """
-        theta, told = self.theta(), self.d - self.ridge * np.trace(np.linalg.inv(self.V))
+        theta, determined = self.theta(), self.d - self.ridge * np.trace(np.linalg.inv(self.V))
         if not any(reward for _, reward in self.seen):
             return False
         if self.estimate:
             self.scale = max(self.scale, sigma**2 / 0.1)
         ridge = sigma**2 / max(
-            self.scale, (self.prior * self.scale + theta @ theta) / (self.prior + told)
+            self.scale, (self.prior * self.scale + theta @ theta) / (self.prior + determined)
         )
         moved = abs(ridge / self.ridge - 1) >= 0.1
         if moved:
@@ -212,12 +214,12 @@ class ThriftyTwin(Twin):
         return math.sqrt(square / len(self.seen)) if square > 0 else 1.0
 
     def plan(self, means, sigma):
-        """What remains to be bought: the program on differences, at the level 2 log(1 + N(m) ||x -
+        """The pulls that remain: the program on differences, at the level 2 log(1 + N(m) ||x -
         x^||^2 / 10).
         """
         inverse, visits = np.linalg.inv(self.V), self.visits + 1
         k, M = len(self.X), self.sets.contexts
-        rivals, costs, scales, self.losses, self.telling = (
+        rivals, costs, scales, self.losses, self.directions = (
             np.zeros(k, dtype=int),
             np.zeros(k),
             np.zeros(k),
@@ -241,7 +243,7 @@ class ThriftyTwin(Twin):
                     # if Z > z in theta - moved Z, the row is better
                     z, moved = gap / error, inverse @ difference / math.sqrt(spread)
                     self.losses[row] = error * (norm.pdf(z) - z * norm.sf(z))
-                    self.telling += (
+                    self.directions += (
                         visits[m]
                         * math.exp(2 * norm.logpdf(z) - norm.logsf(z))
                         * np.outer(moved, moved)

@@ -21,7 +21,7 @@ from thrifty.policies import Policy
 from thrifty.policies import policy as named_policy
 from thrifty.problem.catalog import CATALOG, instance
 from thrifty.report.pages import Page
-from thrifty.studies.plans import plan_study
+from thrifty.studies.design import design_study
 from thrifty.studies.results import Result
 from thrifty.studies.store import RESULTS, read_results
 from thrifty.studies.study import run_studies
@@ -136,8 +136,8 @@ def play(
     for name in only:
         if name not in GROUPS:
             raise UnknownName("group of instances", name, list(GROUPS))
-    plans = {
-        folder / group / str(size.horizon) / slug(policy.spec, most=200, keep="=,"): plan_study(
+    designs = {
+        folder / group / str(size.horizon) / slug(policy.spec, most=200, keep="=,"): design_study(
             _playable(policy, group),
             policy,
             horizon=size.horizon,
@@ -148,12 +148,12 @@ def play(
         for policy in dict.fromkeys(map(named_policy, (*LEADERS, *(policies or REST))))
     }
     studies = run_studies(
-        [(plan, place) for place, plan in plans.items()],
+        [(design, place) for place, design in designs.items()],
         threads=threads,
         cluster=cluster,
         progress=progress,
     )
-    computed = {place: study.results for place, study in zip(plans, studies, strict=True)}
+    computed = {place: study.results for place, study in zip(designs, studies, strict=True)}
     found = read_arena(folder, computed)
     found.write_standings()
     return found

@@ -15,7 +15,7 @@ from thrifty.experiments.paper_page import paper_page
 from thrifty.files import write_whole
 from thrifty.problem.catalog import instance
 from thrifty.report.pages import Page
-from thrifty.studies.plans import StudyPlan, plan_study
+from thrifty.studies.design import Design, design_study
 from thrifty.studies.results import Result
 from thrifty.studies.store import RESULTS, read_results
 from thrifty.studies.study import run_studies
@@ -66,11 +66,11 @@ def reproduce(
         if name not in known:
             raise UnknownName("experiment", name, known)
     chosen = [one for one in EXPERIMENTS if not only or one.name in only]
-    plans = [
-        _plan(experiment, experiment.full if full else experiment.quick) for experiment in chosen
+    designs = [
+        _design(experiment, experiment.full if full else experiment.quick) for experiment in chosen
     ]
     studies = run_studies(
-        [(plan, folder / one.name) for one, plan in zip(chosen, plans, strict=True)],
+        [(design, folder / one.name) for one, design in zip(chosen, designs, strict=True)],
         threads=threads,
         cluster=cluster,
         progress=progress,
@@ -82,8 +82,8 @@ def reproduce(
     return found
 
 
-def _plan(experiment: Experiment, scale: Scale) -> StudyPlan:
-    return plan_study(
+def _design(experiment: Experiment, scale: Scale) -> Design:
+    return design_study(
         experiment.instances,
         experiment.policies,
         horizon=scale.horizons,

@@ -20,8 +20,8 @@ from thrifty.problem.catalog import Problem
 from thrifty.problem.instances import Instance
 from thrifty.simulation.replication import AnyPolicy, name_of
 from thrifty.studies.batches import Batch, assemble, missing_ranges
+from thrifty.studies.design import MOST_THREADS, Design, design_study, whole_number
 from thrifty.studies.executors import Cluster, Executor, Threads
-from thrifty.studies.plans import MOST_THREADS, StudyPlan, plan_study, whole_number
 from thrifty.studies.progress import duration, progress_bar
 from thrifty.studies.results import Result
 from thrifty.studies.store import CHUNKS, RESULTS, Store
@@ -116,11 +116,11 @@ def run(
     out : folder for the results; results that it contains are not computed again
     progress : whether to show progress bars; by default if standard error is a terminal
     """
-    plan = plan_study(
+    design = design_study(
         instances, policies, horizon=horizon, replications=replications, seed=seed, rewards=rewards
     )
     [study] = run_studies(
-        [(plan, None if out is None else Path(out))],
+        [(design, None if out is None else Path(out))],
         threads=threads,
         cluster=cluster,
         progress=progress,
@@ -129,7 +129,7 @@ def run(
 
 
 def run_studies(
-    studies: Sequence[tuple[StudyPlan, Path | None]],
+    studies: Sequence[tuple[Design, Path | None]],
     *,
     threads: int | None = None,
     cluster: str | None = None,
@@ -148,12 +148,12 @@ def run_studies(
         Cluster(cluster) if cluster is not None and missing else Threads(workers)
     ) as executor:
         _try_out(work, executor, progress)
-        for plan, folder in studies:
+        for design, folder in studies:
             if folder is not None:
-                plan.write(folder)
+                design.write(folder)
         _play(work, executor, progress)
     done = (one.result(constants[one.task.problem]) for one in work)
-    found = [Study(tuple(next(done) for _ in plan.tasks())) for plan, _ in studies]
+    found = [Study(tuple(next(done) for _ in design.tasks())) for design, _ in studies]
     for study, (_, folder) in zip(found, studies, strict=True):
         if folder is not None:
             study.write(folder)
@@ -185,16 +185,14 @@ class _Work:
         return Result.of(self.task.problem, self.task.setting, batch, constant, chunks)
 
 
-def _look_up(
-    studies: Sequence[tuple[StudyPlan, Path | None]], progress: bool | None
-) -> list[_Work]:
+def _look_up(studies: Sequence[tuple[Design, Path | None]], progress: bool | None) -> list[_Work]:
     """All tasks of some studies, with the batches that their folders contain."""
-    tasks = [(task, plan, folder) for plan, folder in studies for task in plan.tasks()]
+    tasks = [(task, design, folder) for design, folder in studies for task in design.tasks()]
     work = []
     with progress_bar("reading results", len(tasks), show=progress) as bar:
-        for task, plan, folder in tasks:
+        for task, design, folder in tasks:
             store = None if folder is None else Store(folder / CHUNKS)
-            work.append(_Work(task, plan.replications, store))
+            work.append(_Work(task, design.replications, store))
             bar.advance()
     return work
 

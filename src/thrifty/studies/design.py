@@ -1,4 +1,4 @@
-"""Plans of studies: the validated arguments of `thrifty.run`."""
+"""Designs of studies: the validated arguments of `thrifty.run`."""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -25,7 +25,7 @@ MOST_THREADS = 1024
 
 
 @dataclass(frozen=True, eq=False)
-class StudyPlan:
+class Design:
     """Problems, policies, horizons and replications of a study, validated."""
 
     problems: tuple[Problem, ...]
@@ -43,7 +43,7 @@ class StudyPlan:
         ]
 
     def write(self, folder: Path) -> None:
-        """Write the plan as a study file.
+        """Write the design as a study file.
 
         Policies that are not part of thrifty have no spec: the study file of an earlier study is
         then renamed, since it does not describe this one.
@@ -60,7 +60,7 @@ class StudyPlan:
             (folder / STUDY).replace(folder / f"_{STUDY}.aside")
 
 
-def plan_study(
+def design_study(
     instances: Any,
     policies: Any,
     *,
@@ -68,9 +68,9 @@ def plan_study(
     replications: float = 100,
     seed: int = 0,
     rewards: str = "gaussian",
-) -> StudyPlan:
+) -> Design:
     """Validate the arguments of `thrifty.run`, which documents them."""
-    plan = StudyPlan(
+    design = Design(
         problems=tuple(
             named_problem(item) if isinstance(item, str | os.PathLike) else item
             for item in _as_list(instances, "instances")
@@ -86,14 +86,14 @@ def plan_study(
         seed=whole_number(seed, "seed", 2**63, least=0),
         rewards=rewards,
     )
-    for item in plan.problems:
+    for item in design.problems:
         if not isinstance(item, Instance | Ensemble):
             raise InvalidInput("instances", "thrifty.Instance, or the name of one", item)
-        truth_of(item.instance(plan.seed, 0) if isinstance(item, Ensemble) else item, rewards)
-    _check_distinct([item.name for item in plan.problems], "instances")
-    _check_distinct([name_of(policy) for policy in plan.policies], "policies")
-    _check_distinct([str(n) for n in plan.horizons], "horizon")
-    return plan
+        truth_of(item.instance(design.seed, 0) if isinstance(item, Ensemble) else item, rewards)
+    _check_distinct([item.name for item in design.problems], "instances")
+    _check_distinct([name_of(policy) for policy in design.policies], "policies")
+    _check_distinct([str(n) for n in design.horizons], "horizon")
+    return design
 
 
 def whole_number(value: float, where: str, most: int, *, least: int = 1) -> int:
