@@ -7,11 +7,12 @@ already is only loaded.
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
+from typing import Any
 
 import numpy as np
 
 from thrifty.allocation import allocate
-from thrifty.numerics.regression import start_regression
+from thrifty.numerics.regression import rebuild, start_regression
 from thrifty.policies import POLICIES
 from thrifty.policies.shared.plan import start_plan
 from thrifty.policies.thrifty import start_thrifty_plan
@@ -26,13 +27,14 @@ HORIZON = 100  # of policies that plan for one
 def _compile_bound() -> None:
     """The solver as Python calls it: the closed form, and the interior-point method."""
     allocate(ARMS[:2, :2], gaps=[0.0, 0.5], best=[True, False])
-    allocate(ARMS, gaps=[0.0, 0.5, 0.2, 0.1], best=[True, False, False, False])
+    for base in (None, np.eye(3)):
+        allocate(ARMS, gaps=[0.0, 0.5, 0.2, 0.1], best=[True, False, False, False], base=base)
 
 
 # Policies share these: compiled first, so that no two processes compile the same.
 SHARED: dict[str, Callable[[], object]] = {
     "bound": _compile_bound,
-    "least squares": lambda: start_regression(ARMS, ridge=1.0),
+    "least squares": lambda: rebuild(start_regression(ARMS, ridge=1.0)),
     "allocation": lambda: start_plan(ARMS),
     "allocation on differences": lambda: start_thrifty_plan(ActionSets([ARMS])),
 }
@@ -45,7 +47,8 @@ def compile_part(name: str) -> None:
         SHARED[name]()
         return
     kind = POLICIES[name]
-    policy = kind(horizon=HORIZON) if "horizon" in kind.parameters() else kind()  # type: ignore[call-arg]  # only where it has one
+    parameters: dict[str, Any] = {"horizon": HORIZON} if "horizon" in kind.parameters() else {}
+    policy = kind(**parameters)
     instance = Instance(ActionSets([ARMS]), theta=[1.0, 0.0, 0.0])
     simulate(instance, policy, horizon=1)
     learner = policy.learner(instance.sets)
