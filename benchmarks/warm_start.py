@@ -19,14 +19,16 @@ CHANGES = 40
 def solve_all(features, gaps, best, start_pulls, start_prices, warm):
     """Solve for each row of gaps (n, k) from the same start; returns steps and total value."""
     k, d = features.shape
-    pulls, prices, base = np.empty(k), np.empty(k), np.zeros((d, d))
+    pulls, prices, base, never = np.empty(k), np.empty(k), np.zeros((d, d)), np.zeros(1, np.bool_)
     iterations, total = 0, 0.0
     for i in range(len(gaps)):
         pulls[:] = start_pulls
         prices[:] = start_prices
-        outcome = allocate_arms(features, gaps[i], best, 1.0, base, True, pulls, prices, warm, 1e-6)
-        iterations += outcome.iterations
-        total += outcome.upper
+        _, upper, steps, _, _ = allocate_arms(
+            features, gaps[i], best, 1.0, base, True, pulls, prices, warm, 1e-6, never
+        )
+        iterations += steps
+        total += upper
     return iterations, total
 
 
@@ -66,6 +68,7 @@ def _compare(size: tuple[int, int, int], seed: int) -> tuple[float, ...]:
         prices,
         False,
         1e-6,
+        np.zeros(1, dtype=np.bool_),
     )
     times, steps, totals = [], [], []
     for warm in (False, True):

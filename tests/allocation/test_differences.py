@@ -4,6 +4,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
+from thrifty.allocation.arms import Outcome
 from thrifty.allocation.differences import allocate_differences
 
 
@@ -26,7 +27,8 @@ def random_program(seed):
 def solve(program, *, warm=None):
     features = program[0]
     pulls, prices = warm if warm is not None else (np.zeros(len(features)), np.zeros(len(features)))
-    return allocate_differences(*program, pulls, prices, warm is not None, 1e-7), pulls, prices
+    found = allocate_differences(*program, pulls, prices, warm is not None, 1e-7)
+    return Outcome(*found), pulls, prices
 
 
 def needs(program, pulls):

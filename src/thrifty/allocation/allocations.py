@@ -12,10 +12,12 @@ from numpy.typing import ArrayLike
 from thrifty.allocation.arms import Outcome, allocate_stepwise
 from thrifty.errors import InvalidInput
 from thrifty.numerics.arrays import Bools, Floats, Ints, finite_numbers, numeric, positive_number
+from thrifty.numerics.interrupts import interruptible
 
 RANGE = 1e-120  # least ratio of two sizes, or of a size to 1; others could overflow when squared
 ALMOST = 1e-3  # certified gap up to which a solve that missed the tolerance is almost solved
 BLAS_SIZE = 4096  # entries of features from which the solver may call BLAS
+LONG = 1e5  # number of arms times dimension squared from which a solve can take milliseconds
 
 
 class Status(StrEnum):
@@ -116,10 +118,16 @@ def allocate(
     tolerance = positive_number(tol, "tol", below=1.0)
     pulls, prices = _start(warm, k)
     known = np.zeros((d, d)) if base is None else _check_base(base, d)
-    with _one_blas_thread(arms.features.size):
-        outcome = allocate_stepwise(
-            *arms, sigma, known, base is None, pulls, prices, warm is not None, tolerance
-        )
+    stop = np.zeros(1, dtype=np.bool_)
+
+    def solve() -> Outcome:
+        with _one_blas_thread(arms.features.size):
+            found = allocate_stepwise(
+                *arms, sigma, known, base is None, pulls, prices, warm is not None, tolerance, stop
+            )
+        return Outcome(*found)
+
+    outcome = interruptible(solve, stop) if k * d * d > LONG else solve()
     return _allocation(pulls, prices, outcome, tolerance)
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from thrifty.allocation.interior_point import Program
 from thrifty.allocation.reduction import reduce_arms, reduce_arms_with_base
 from thrifty.allocation.vectors import fill
 from thrifty.allocation.working_sets import FEASIBILITY, Solution, solve_program
@@ -36,7 +37,8 @@ def allocate_stepwise(
     prices: Floats,
     warm: bool,
     tol: float,
-) -> Outcome:
+    stop: Bools,
+) -> tuple[float, float, int, int, int]:
     """Minimise pulls . gaps subject to ||x||^2 <= gap^2 / (2 noise^2) for every suboptimal arm x.
 
     The norm is that of the inverse information, base + sum pulls x x^T. Nothing is kept between
@@ -55,29 +57,27 @@ def allocate_stepwise(
     pulls, prices : (k,) the solution, written in place; if warm, an earlier solution to start from
     warm : whether pulls and prices hold an earlier solution
     tol : relative gap to certify
+    stop : (1,) whether to give up; another thread may set it
+
+    Returns the fields of an Outcome.
     """
     if homogeneous:
         reduction = reduce_arms(features, gaps, best, noise)
     else:
         reduction = reduce_arms_with_base(features, gaps, best, noise, base)
-    program, rows, costs = reduction.program, reduction.rows, reduction.costs
-    pulls_unit, value_unit = reduction.pulls_unit, reduction.value_unit
+    columns, constraints, reduced_base, spanning, rows, costs, pulls_unit, value_unit = reduction
     spend, duals = reduced_point(rows, costs, pulls_unit, value_unit, pulls, prices, warm)
-    dimension = program.base.shape[0]
+    dimension = reduced_base.shape[0]
     if dimension <= 1 or rows.size == 0:
-        solution = solve_directly(program.columns, program.constraints, program.base, spend, duals)
+        solution = solve_directly(columns, constraints, reduced_base, spend, duals)
     else:
-        solution = solve_program(program, reduction.spanning_columns, spend, duals, warm, tol)
+        program = Program(columns, constraints, reduced_base, homogeneous, stop)
+        solution = solve_program(program, spanning, spend, duals, warm, tol)
+    lower, upper, iterations, rounds = solution
     write_solution(
         rows, costs, pulls_unit, value_unit, spend, duals, best, homogeneous, pulls, prices
     )
-    return Outcome(
-        value_unit * solution.lower,
-        value_unit * solution.upper,
-        solution.iterations,
-        solution.rounds,
-        dimension,
-    )
+    return value_unit * lower, value_unit * upper, iterations, rounds, dimension
 
 
 allocate_arms = compiled(allocate_stepwise)
@@ -140,7 +140,7 @@ def solve_directly(
     fill(spend, 0.0)
     fill(duals, 0.0)
     if base.shape[0] == 0 or spend.size == 0:
-        return Solution(0.0, 0.0, 0, 0)
+        return 0.0, 0.0, 0, 0
     column, constraint = 0, 0
     for j in range(spend.size):
         if abs(columns[0, j]) > abs(columns[0, column]):
@@ -151,8 +151,8 @@ def solve_directly(
     rate = columns[0, column] ** 2  # information per unit of spend
     required = constraints[0, constraint] ** 2
     if required <= known * (1.0 + FEASIBILITY):
-        return Solution(0.0, 0.0, 0, 0)
+        return 0.0, 0.0, 0, 0
     cost = max(0.0, required - known) / rate
     spend[column] = cost
     duals[constraint] = required / rate
-    return Solution(cost, cost, 0, 0)
+    return cost, cost, 0, 0

@@ -8,7 +8,6 @@ in the norm of the inverse of F + sum_j a_j x_j x_j^T, for arms x_j with costs c
 
 import numpy as np
 
-from thrifty.allocation.arms import Outcome
 from thrifty.allocation.interior_point import Program
 from thrifty.allocation.vectors import (
     copy_range,
@@ -37,7 +36,7 @@ def allocate_differences(
     prices: Floats,
     warm: bool,
     tol: float,
-) -> Outcome:
+) -> tuple[float, float, int, int, int]:
     """Solve the program on differences; writes pulls (k,) and prices (k,). Nothing else is kept.
 
     Parameters
@@ -50,6 +49,8 @@ def allocate_differences(
     pulls, prices : (k,) the solution a and the dual variables of the constraints
     warm : whether pulls and prices hold an earlier solution to start from
     tol : relative gap to certify
+
+    Returns the fields of an Outcome.
     """
     k, d = features.shape
     sizes = _difference_sizes(features, rivals, scales)
@@ -57,13 +58,15 @@ def allocate_differences(
     if compared.size == 0:
         fill(pulls, 0.0)
         fill(prices, 0.0)
-        return Outcome(0.0, 0.0, 0, 0, d)
+        return 0.0, 0.0, 0, 0, d
     largest_cost, unit = largest(costs), largest(sizes)
+    never = flags_above(zeros(1), 0.0)  # nothing stops the solve
     program = Program(
         _unit_cost_columns(features, costs, largest_cost),
         _difference_vectors(features, rivals, scales, compared, unit),
         _divided(base, unit),
         False,
+        never,
     )
     value_unit = unit * largest_cost
     spend, duals = zeros(k), zeros(compared.size)
@@ -72,14 +75,15 @@ def allocate_differences(
             spend[j] = pulls[j] * costs[j] / value_unit
         for i in range(compared.size):
             duals[i] = prices[compared[i]] / value_unit
-    solution = solve_program(program, _spanning_arms(features, costs), spend, duals, warm, tol)
+    lower, upper, iterations, rounds = solve_program(
+        program, _spanning_arms(features, costs), spend, duals, warm, tol
+    )
     fill(prices, 0.0)
     for j in range(k):
         pulls[j] = value_unit * spend[j] / costs[j]
     for i in range(compared.size):
         prices[compared[i]] = value_unit * duals[i]
-    lower, upper = value_unit * solution.lower, value_unit * solution.upper
-    return Outcome(lower, upper, solution.iterations, solution.rounds, d)
+    return value_unit * lower, value_unit * upper, iterations, rounds, d
 
 
 @compiled

@@ -20,7 +20,7 @@ import numpy as np
 
 from thrifty.allocation.certificate import Bounds, dual_bound, primal_bound
 from thrifty.allocation.vectors import fill, largest, total, zero_matrix
-from thrifty.numerics.arrays import Floats
+from thrifty.numerics.arrays import Bools, Floats
 from thrifty.numerics.compilation import compiled, kernel
 from thrifty.numerics.dense import (
     MUCH,
@@ -47,6 +47,7 @@ class Program(NamedTuple):
     constraints: Floats  # (d, m) z
     base: Floats  # (d, d) F
     homogeneous: bool  # F is zero
+    stop: Bools  # (1,) whether to give up: another thread may set it during a solve
 
 
 class Iterate(NamedTuple):
@@ -121,7 +122,7 @@ def _iterate(program: Program, iterate: Iterate, at: Evaluation, tol: float) -> 
         least_gap = min(least_gap, gap)
         if bounds.upper <= bounds.lower * (1.0 + tol):
             break
-        if iterations == MAX_ITERATIONS or unimproved == PATIENCE:
+        if iterations == MAX_ITERATIONS or unimproved == PATIENCE or program.stop[0]:
             break
         _fill_newton_matrix(iterate, at, newton)
         if not factor(newton, PIVOT_FLOOR):

@@ -10,26 +10,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from thrifty.allocation.interior_point import Program
 from thrifty.allocation.vectors import copy_range, fill, gather, indices_where, largest, zero_matrix
 from thrifty.numerics.arrays import Bools, Floats, Ints
 from thrifty.numerics.bases import VANISHING, grow_basis, project_off
 from thrifty.numerics.compilation import compiled
 from thrifty.numerics.dense import copy_matrix, multiply_transposed, squared_norms, take_columns
 
-
-class Reduction(NamedTuple):
-    """The normal form of an allocation problem, with the units to translate its solution back.
-
-    The program has dimension r and k' columns and constraints: one of each per informative arm.
-    """
-
-    program: Program
-    spanning_columns: Ints  # (<= r,) columns that span all others
-    rows: Ints  # (k',) the arm of each column
-    costs: Floats  # (k',) gap of the arm / largest gap
-    pulls_unit: float  # pulls = pulls_unit * spend / cost
-    value_unit: float  # value = value_unit * sum(spend)
+# The normal form of an allocation problem, of dimension r with k' informative arms, and the units
+# that translate its solution back. A plain tuple: see compilation.py.
+# - columns, constraints (r, k') and base (r, r) of the program
+# - spanning columns (<= r,): indices of columns that span all others
+# - rows (k',): the arm of each column
+# - costs (k',): gap of the arm / largest gap
+# - pulls unit: pulls = pulls unit * spend / cost
+# - value unit: value = value unit * sum(spend)
+Reduction = tuple[Floats, Floats, Floats, Ints, Ints, Floats, float, float]
 
 
 class Units(NamedTuple):
@@ -68,8 +63,7 @@ def reduce_arms(features: Floats, gaps: Floats, best: Bools, noise: float) -> Re
     rank = grow_basis(remainders, arms.costs, arms.sizes, basis, first, pivots)
     directions = _directions(basis, first, rank)
     no_base = zero_matrix(rank - first, rank - first)
-    program = _normal_form(arms, directions, no_base, True)
-    return _reduction(program, copy_range(pivots, first, rank), arms, units)
+    return _normal_form(arms, directions, no_base, copy_range(pivots, first, rank), units)
 
 
 @compiled
@@ -95,15 +89,9 @@ def reduce_arms_with_base(
     directions = _directions(basis, 0, rank)
     scale = units.feature_scale * units.feature_scale / units.information
     known = _reduced_base(base, directions, base_rank, scale)
-    program = _normal_form(arms, directions, known, False)
-    spanning = grow_basis(arms.vectors, arms.costs, arms.sizes, basis, 0, pivots)
-    return _reduction(program, copy_range(pivots, 0, spanning), arms, units)
-
-
-@compiled
-def _reduction(program: Program, spanning: Ints, arms: Arms, units: Units) -> Reduction:
-    value_unit = units.information * units.largest_gap
-    return Reduction(program, spanning, arms.rows, arms.costs, units.information, value_unit)
+    vectors = _copied(arms.vectors)  # grow_basis overwrites them
+    spanning = grow_basis(vectors, arms.costs, arms.sizes, basis, 0, pivots)
+    return _normal_form(arms, directions, known, copy_range(pivots, 0, spanning), units)
 
 
 @compiled
@@ -209,7 +197,9 @@ def _reduced_base(base: Floats, directions: Floats, base_rank: int, scale: float
 
 
 @compiled
-def _normal_form(arms: Arms, directions: Floats, base: Floats, homogeneous: bool) -> Program:
+def _normal_form(
+    arms: Arms, directions: Floats, base: Floats, spanning: Ints, units: Units
+) -> Reduction:
     """Columns x / sqrt(cost) of unit cost and constraints x / cost, in coordinates (r, n)."""
     r, n = directions.shape[1], arms.costs.size
     coordinates = np.empty((r, n))
@@ -219,7 +209,17 @@ def _normal_form(arms: Arms, directions: Floats, base: Floats, homogeneous: bool
         for j in range(n):
             columns[i, j] = coordinates[i, j] / np.sqrt(arms.costs[j])
             constraints[i, j] = coordinates[i, j] / arms.costs[j]
-    return Program(columns, constraints, base, homogeneous)
+    value_unit = units.information * units.largest_gap
+    return (
+        columns,
+        constraints,
+        base,
+        spanning,
+        arms.rows,
+        arms.costs,
+        units.information,
+        value_unit,
+    )
 
 
 @compiled

@@ -54,13 +54,9 @@ FEASIBILITY = 1e-7  # excess of g over 1 that is neglected where base informatio
 ACTIVE = 0.8  # rows with g or der up to this are dropped from the working set
 
 
-class Solution(NamedTuple):
-    """Bounds on the optimal value and the work of a solve."""
-
-    lower: float
-    upper: float
-    iterations: int
-    rounds: int
+# Lower and upper bound on the optimal value, Newton steps, working sets. A plain tuple: see
+# compilation.py.
+Solution = tuple[float, float, int, int]
 
 
 class Search(NamedTuple):
@@ -116,14 +112,14 @@ def solve_program(
     if _base_suffices(program, search.g):
         fill(spend, 0.0)
         fill(prices, 0.0)
-        return Solution(0.0, 0.0, 0, 0)
+        return 0.0, 0.0, 0, 0
     resumed = warm and _start_warm(search)
     if not resumed:
         _start_cold(search)
-    solution = _run_rounds(search, resumed, tol)
+    lower, upper, iterations, rounds = _run_rounds(search, resumed, tol)
     if program.homogeneous:
-        _scale_to_cost(spend, solution.upper)
-    return solution
+        _scale_to_cost(spend, upper)
+    return lower, upper, iterations, rounds
 
 
 @compiled
@@ -135,7 +131,7 @@ def _run_rounds(search: Search, resumed: bool, tol: float) -> Solution:
     start_error = WARM_START_ERROR if resumed else 0.0
     bounds = Bounds(0.0, np.inf)
     iterations, rounds, stalls = 0, 0, 0
-    while rounds < MAX_ROUNDS:
+    while rounds < MAX_ROUNDS and not search.program.stop[0]:
         if _all_set(search.chosen) and _all_set(search.binding):  # the whole program
             accuracy = min(accuracy, final)
         result = _solve_working_set(search, start_error, accuracy, tol)
@@ -163,7 +159,7 @@ def _run_rounds(search: Search, resumed: bool, tol: float) -> Solution:
         finer = min(0.1 * gap, accuracy if added else 0.1 * accuracy)
         accuracy = final if small else max(final, finer)
         start_error = min(0.3, max(gap, LEAST_START_ERROR))
-    return Solution(bounds.lower, bounds.upper, iterations, rounds)
+    return bounds.lower, bounds.upper, iterations, rounds
 
 
 @compiled
@@ -449,4 +445,4 @@ def _restrict(program: Program, chosen: Ints, binding: Ints) -> Program:
     """The program on the chosen columns and the binding constraints."""
     columns = take_columns(program.columns, chosen)
     constraints = take_columns(program.constraints, binding)
-    return Program(columns, constraints, program.base, program.homogeneous)
+    return Program(columns, constraints, program.base, program.homogeneous, program.stop)

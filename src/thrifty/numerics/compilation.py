@@ -11,6 +11,9 @@ wrappers for Python and C, and optimises it again inside each of its callers. Fo
 ninety small functions, that took a minute of processor time. Here a callee is lowered to LLVM's
 language only; LLVM optimises it and makes machine code once, together with its caller.
 This uses parts of Numba that are not public: pyproject.toml admits only versions it is tested with.
+
+Functions return plain tuples, never named ones, to Python. Numba 0.68 runs Python code to make a
+named tuple, and crashes if a signal handler raises an exception in it.
 """
 
 import gc
@@ -112,9 +115,17 @@ class _EntryCompiler(FunctionCompiler):  # type: ignore[misc]  # Numba has no ty
         threshold, *others = gc.get_threshold()
         gc.set_threshold(100 * threshold, *others)
         try:
-            return super().compile(args, return_type)
+            result = super().compile(args, return_type)
         finally:
             gc.set_threshold(threshold, *others)
+        if _has_named_tuple(result.signature.return_type):
+            raise TypeError(f"{self.py_func.__qualname__} must return a plain tuple")
+        return result
+
+
+def _has_named_tuple(kind: Any) -> bool:
+    named = isinstance(kind, types.NamedTuple | types.NamedUniTuple)
+    return named or any(map(_has_named_tuple, getattr(kind, "types", ())))
 
 
 class _CalleeCompiler(FunctionCompiler):  # type: ignore[misc]  # Numba has no type hints here

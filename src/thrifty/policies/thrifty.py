@@ -399,7 +399,7 @@ def _add_waiting_costs(state: State, widest: float, wait: float) -> None:
 def _solve(state: State) -> None:
     """Solve the program in plan. If that fails, no pulls are planned until the next solve."""
     ledger, plan, regression = state.ledger, state.plan, state.regression
-    outcome = plan.solve(
+    lower, upper, _, _, _ = plan.solve(
         regression.rows,
         plan.costs,
         plan.rivals,
@@ -410,7 +410,7 @@ def _solve(state: State) -> None:
         plan.schedule[0].solved,
         TOLERANCE,
     )
-    if not count_solve(ledger, outcome, USABLE):
+    if not count_solve(ledger, lower, upper, USABLE):
         for row in range(plan.pulls.size):
             plan.pulls[row] = 0.0
             plan.prices[row] = 0.0

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import types
 
-from thrifty.allocation.arms import Outcome, allocate_arms
+from thrifty.allocation.arms import allocate_arms
 from thrifty.numerics.arrays import Bools, Floats, Ints
 from thrifty.numerics.compilation import Pointer, kernel
 from thrifty.numerics.records import Record, Records
@@ -37,6 +37,7 @@ class Plan(NamedTuple):
     pulls: Floats  # (k,) alpha: pulls per log n; inf for the best
     prices: Floats  # (k,) dual variables of the constraints, from which the next solve starts
     no_base: Floats  # (d, d) zeros: no base information
+    never: Bools  # (1,) false: nothing stops a solve
     solved: Records  # (1,) of Solved
 
 
@@ -50,6 +51,7 @@ def start_plan(rows: Floats) -> Plan:
         pulls=np.zeros(k),
         prices=np.zeros(k),
         no_base=np.zeros((d, d)),
+        never=np.zeros(1, dtype=np.bool_),
         solved=Solved.new(),
     )
 
@@ -87,7 +89,7 @@ def solve_if_due(
 @kernel
 def solve_plan(plan: Plan, ledger: Ledger, rows: Floats, noise: float) -> None:
     """Solve at the gaps in plan. If that fails, every arm may be needed: all pulls are inf."""
-    outcome = plan.solve(
+    lower, upper, _, _, _ = plan.solve(
         rows,
         plan.gaps,
         plan.best,
@@ -98,22 +100,23 @@ def solve_plan(plan: Plan, ledger: Ledger, rows: Floats, noise: float) -> None:
         plan.prices,
         plan.solved[0].before,
         TOLERANCE,
+        plan.never,
     )
     plan.solved[0].before = True
-    if not count_solve(ledger, outcome, USABLE):
+    if not count_solve(ledger, lower, upper, USABLE):
         for row in range(plan.pulls.size):
             plan.pulls[row] = math.inf
             plan.prices[row] = 0.0
 
 
 @kernel
-def count_solve(ledger: Ledger, outcome: Outcome, usable: float) -> bool:
+def count_solve(ledger: Ledger, lower: float, upper: float, usable: float) -> bool:
     """Count a solve, and whether it missed TOLERANCE; returns whether its gap is usable."""
-    counters, excess = ledger.counters, outcome.upper - outcome.lower
+    counters, excess = ledger.counters, upper - lower
     counters[0].solves += 1
-    if not excess <= TOLERANCE * outcome.lower:
+    if not excess <= TOLERANCE * lower:
         counters[0].unsolved += 1
-    return excess <= usable * outcome.lower
+    return excess <= usable * lower
 
 
 @cache
@@ -121,5 +124,5 @@ def _solver() -> Pointer:
     """Made on first use: policies that solve nothing need not wait for the solver to compile."""
     vector, matrix, flags = types.float64[::1], types.float64[:, ::1], types.boolean[::1]
     number, flag = types.float64, types.boolean
-    arguments = (matrix, vector, flags, number, matrix, flag, vector, vector, flag, number)
+    arguments = (matrix, vector, flags, number, matrix, flag, vector, vector, flag, number, flags)
     return Pointer(allocate_arms, arguments)
