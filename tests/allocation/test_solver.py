@@ -140,7 +140,11 @@ def test_python_and_compiled_callers_get_the_same_bits(seed):
             )
             assert found.pulls.tobytes() == pulls.tobytes()
             assert found.prices.tobytes() == prices.tobytes()
-            assert sorted(outcome[:2]) == [found.lower, found.upper]
+            bounds = sorted(outcome[:2])
+            if base is None:
+                assert bounds == [found.lower, found.upper]
+            else:  # Python computes them again, with higher precision where that matters
+                assert bounds == pytest.approx([found.lower, found.upper], rel=1e-9)
             assert outcome[2:] == (found.iterations, found.rounds, found.reduced_dimension)
             before = found
 

@@ -224,3 +224,15 @@ def test_equality_and_hash_are_by_content():
     assert two_segments() == two_segments()
     assert hash(two_segments()) == hash(two_segments())
     assert repr(two_segments()) == "Instance('two segments', 2 contexts, 4 arms, d=2)"
+
+
+def test_means_do_not_depend_on_the_processor():
+    """Summed one by one, each product rounded; BLAS may round otherwise on another machine."""
+    rng = np.random.default_rng(0)
+    rows, theta = rng.normal(size=(200, 7)), rng.normal(size=7)
+    means = th.Instance(th.ActionSets([rows]), theta=theta).means
+    for row, mean in zip(rows.tolist(), means.tolist(), strict=True):
+        total = 0.0
+        for x, weight in zip(row, theta.tolist(), strict=True):
+            total += x * weight
+        assert mean == total

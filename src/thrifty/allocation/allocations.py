@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from thrifty.allocation.arms import Outcome, allocate_stepwise
+from thrifty.allocation.verification import FEASIBLE, is_well_conditioned, verify
+from thrifty.allocation.working_sets import FEASIBILITY
 from thrifty.errors import InvalidInput
 from thrifty.numerics.arrays import Bools, Floats, Ints, finite_numbers, numeric, positive_number
 from thrifty.numerics.interrupts import interruptible
@@ -53,6 +55,7 @@ class Allocation:
     status : solved, almost solved or failed
     iterations, rounds : Newton steps and working sets of the solve
     reduced_dimension : dimension of the reduced program
+    remarks : sentences about what a tolerance has decided; none if nothing was close to one
     """
 
     pulls: Floats
@@ -64,6 +67,7 @@ class Allocation:
     iterations: int
     rounds: int
     reduced_dimension: int
+    remarks: tuple[str, ...] = ()
 
     @property
     def gap(self) -> float:
@@ -128,7 +132,33 @@ def allocate(
         return Outcome(*found)
 
     outcome = interruptible(solve, stop) if k * d * d > LONG else solve()
-    return _allocation(pulls, prices, outcome, tolerance)
+    remarks: list[str] = []
+    if base is not None:
+        outcome = _verified(outcome, arms, sigma, known, pulls, prices, remarks)
+    return _allocation(pulls, prices, outcome, tolerance, remarks)
+
+
+def _verified(
+    outcome: Outcome,
+    arms: "_Arms",
+    noise: float,
+    base: Floats,
+    pulls: Floats,
+    prices: Floats,
+    remarks: list[str],
+) -> Outcome:
+    """An outcome whose bounds can be trusted, where rounding could have changed them."""
+    explores = bool(pulls.any())
+    if explores and is_well_conditioned(arms.features, base, pulls):
+        return outcome
+    lower, cost, excess = verify(*arms, noise, base, pulls, prices)
+    if not explores and FEASIBLE < excess <= FEASIBILITY:
+        remarks.append(
+            f"base information misses a constraint by {excess:.1g} of its value and counts as "
+            f"sufficient: the tolerance is {FEASIBILITY:g}"
+        )
+        excess = 0.0
+    return outcome._replace(lower=lower, upper=cost if excess <= FEASIBLE else np.inf)
 
 
 def _start(warm: Allocation | None, k: int) -> tuple[Floats, Floats]:
@@ -140,7 +170,9 @@ def _start(warm: Allocation | None, k: int) -> tuple[Floats, Floats]:
     return np.array(warm.pulls, dtype=np.float64), np.array(warm.prices, dtype=np.float64)
 
 
-def _allocation(pulls: Floats, prices: Floats, outcome: Outcome, tol: float) -> Allocation:
+def _allocation(
+    pulls: Floats, prices: Floats, outcome: Outcome, tol: float, remarks: list[str]
+) -> Allocation:
     lower, upper = sorted((outcome.lower, outcome.upper))  # rounding may exchange equal bounds
     gap = relative_gap(lower, upper)
     status = Status.ALMOST_SOLVED if gap <= ALMOST else Status.FAILED
@@ -154,6 +186,7 @@ def _allocation(pulls: Floats, prices: Floats, outcome: Outcome, tol: float) -> 
         iterations=outcome.iterations,
         rounds=outcome.rounds,
         reduced_dimension=outcome.reduced_dimension,
+        remarks=tuple(remarks),
     )
 
 

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from thrifty.allocation.vectors import copy_range, fill, gather, indices_where, largest, zero_matrix
+from thrifty.allocation.vectors import copy_range, fill, gather, indices_where, zero_matrix
 from thrifty.numerics.arrays import Bools, Floats, Ints
-from thrifty.numerics.bases import VANISHING, grow_basis, project_off
-from thrifty.numerics.compilation import compiled
+from thrifty.numerics.bases import VANISHING, grow_basis, project_off, range_basis
+from thrifty.numerics.compilation import compiled, kernel
 from thrifty.numerics.dense import copy_matrix, multiply_transposed, squared_norms, take_columns
 
 # The normal form of an allocation problem, of dimension r with k' informative arms, and the units
@@ -73,17 +73,18 @@ def reduce_arms_with_base(
     """Reduce features (k, d), gaps (k,), best (k,) and base (d, d) to the normal form.
 
     base includes the information of optimal arms, which are left out. The basis starts with the
-    range of base, so that base vanishes, exactly, along the rest.
+    range of base, so that base vanishes, exactly, along the rest. Coordinates are scaled first:
+    their units may be far apart.
     """
+    features, base = _scale_coordinates(features, base)
     units = _units(features, gaps, best, noise)
     arms = _suboptimal_arms(features, gaps, best, units)
     arms = _select(arms, _informative(arms.vectors, arms.sizes))
-    range_of_base = _copied(base)
-    sizes = _squared_lengths(range_of_base)
-    fill(sizes, largest(sizes))  # columns of one matrix: rounding is relative to the largest
     d = features.shape[1]
     basis, pivots = zero_matrix(d, d), np.empty(d, np.int64)
-    base_rank = _span(range_of_base, sizes, basis, pivots)
+    base_rank = range_basis(base, basis)
+    if base_rank == d:  # any basis will do: this one rounds nothing
+        _write_identity(basis)
     remainders = _remainders(arms.vectors, basis, base_rank)
     rank = grow_basis(remainders, arms.costs, arms.sizes, basis, base_rank, pivots)
     directions = _directions(basis, 0, rank)
@@ -92,6 +93,39 @@ def reduce_arms_with_base(
     vectors = _copied(arms.vectors)  # grow_basis overwrites them
     spanning = grow_basis(vectors, arms.costs, arms.sizes, basis, 0, pivots)
     return _normal_form(arms, directions, known, copy_range(pivots, 0, spanning), units)
+
+
+@kernel
+def _write_identity(matrix: Floats) -> None:
+    """matrix (d, d) = I."""
+    for i in range(matrix.shape[0]):
+        for j in range(matrix.shape[0]):
+            matrix[i, j] = 1.0 if i == j else 0.0
+
+
+@compiled
+def _scale_coordinates(features: Floats, base: Floats) -> tuple[Floats, Floats]:
+    """Features (k, d) and base (d, d) in coordinates in which the diagonal of base is 1, or 0.
+
+    Where it is 0 the largest entry of the features is 1, or 0.
+    """
+    k, d = features.shape
+    units = np.empty(d)
+    for i in range(d):
+        units[i] = np.sqrt(max(0.0, base[i, i]))
+        if units[i] == 0.0:
+            for j in range(k):
+                units[i] = max(units[i], abs(features[j, i]))
+        if units[i] == 0.0:
+            units[i] = 1.0
+    scaled, scaled_base = np.empty((k, d)), np.empty((d, d))
+    for j in range(k):
+        for i in range(d):
+            scaled[j, i] = features[j, i] / units[i]
+    for i in range(d):
+        for j in range(d):
+            scaled_base[i, j] = base[i, j] / (units[i] * units[j])
+    return scaled, scaled_base
 
 
 @compiled

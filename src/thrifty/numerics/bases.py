@@ -1,4 +1,4 @@
-"""Orthonormal bases of spans, grown by pivoted Gram-Schmidt."""
+"""Orthonormal bases of spans, grown by pivoted Gram-Schmidt, and of ranges of matrices."""
 
 import numpy as np
 
@@ -7,6 +7,7 @@ from thrifty.numerics.compilation import compiled
 from thrifty.numerics.dense import squared_norms
 
 VANISHING = 1e-10  # a vector lies in a span if its remainder is below this share of its length
+NO_PIVOT = 1e-12  # a pivot of a matrix with unit diagonal up to this is rounding
 
 
 @compiled
@@ -37,6 +38,45 @@ def grow_basis(
         rank += 1
         if rank < d:
             project_off(direction, rest, along)
+    return rank
+
+
+@compiled
+def range_basis(matrix: Floats, basis: Floats) -> int:
+    """Write an orthonormal basis of the range of matrix (d, d) to the rows of basis (d, d).
+
+    Returns the rank. The matrix is positive semidefinite, and may have coordinates in units far
+    apart: the rank is found by a pivoted Cholesky factorisation of the matrix with its diagonal
+    scaled to 1, whose columns, scaled back, span the range.
+    """
+    d = matrix.shape[0]
+    rest, units = np.empty((d, d)), np.empty(d)
+    for i in range(d):
+        units[i] = np.sqrt(max(0.0, matrix[i, i]))
+    for i in range(d):
+        for j in range(d):
+            unit = units[i] * units[j]
+            rest[i, j] = matrix[i, j] / unit if unit > 0.0 else 0.0
+    rank = 0
+    while rank < d:
+        pivot = 0
+        for i in range(d):
+            if rest[i, i] > rest[pivot, pivot]:
+                pivot = i
+        if not rest[pivot, pivot] > NO_PIVOT:
+            break
+        direction, root = basis[rank], np.sqrt(rest[pivot, pivot])
+        for i in range(d):
+            direction[i] = rest[i, pivot] / root
+        for i in range(d):
+            for j in range(d):
+                rest[i, j] -= direction[i] * direction[j]
+        for i in range(d):  # of this coordinate nothing is left, whatever rounding says
+            rest[i, pivot] = 0.0
+            rest[pivot, i] = 0.0
+            direction[i] *= units[i]
+        _orthonormalise(direction, basis, rank)
+        rank += 1
     return rank
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from numba import types
 
 from thrifty.numerics.arrays import Bools, Floats, Ints
-from thrifty.numerics.bases import VANISHING, grow_basis, project_off
+from thrifty.numerics.bases import VANISHING, grow_basis, project_off, range_basis
 from thrifty.numerics.compilation import Pointer, compiled, kernel
 from thrifty.numerics.dense import add_gram, copy_matrix, factor, squared_norms, whiten
 from thrifty.numerics.records import Record, Records
@@ -299,8 +299,8 @@ def _find_span(
 ) -> int:
     """Orthonormal basis (d, d) of the span of V; marks the arms outside, returns the rank."""
     d, k = columns.shape
-    picked, even = np.empty(d, np.int64), np.ones(max(d, k))
-    known = _span_base(base, even[:d], basis, picked)
+    picked, even = np.empty(d, np.int64), np.ones(k)
+    known = range_basis(base, basis)
     rest, seen, sizes, lengths = np.empty((d, k)), np.empty((d, k)), np.empty(k), np.empty(k)
     copy_matrix(columns, rest)
     squared_norms(rest, sizes)
@@ -309,7 +309,7 @@ def _find_span(
     for i in range(d):
         for j in range(k):
             seen[i, j] = rest[i, j] if pulls[j] > 0 else 0.0
-    rank = grow_basis(seen, even[:k], sizes, basis, known, picked)
+    rank = grow_basis(seen, even, sizes, basis, known, picked)
     for q in range(known, rank):
         project_off(basis[q], rest, lengths)
     squared_norms(rest, lengths)
@@ -318,21 +318,3 @@ def _find_span(
         outside[j] = lengths[j] > VANISHING * VANISHING * sizes[j]
         totals[0].outside += outside[j]
     return rank
-
-
-@compiled
-def _span_base(base: Floats, even: Floats, basis: Floats, picked: Ints) -> int:
-    """Begin basis (d, d) with the span of base (d, d); returns its rank.
-
-    The columns of base are not vectors of their own: one scale serves for all of them.
-    """
-    d = base.shape[0]
-    rest, sizes = np.empty((d, d)), np.empty(d)
-    copy_matrix(base, rest)
-    squared_norms(rest, sizes)
-    widest = 0.0
-    for i in range(d):
-        widest = max(widest, sizes[i])
-    for i in range(d):
-        sizes[i] = widest
-    return grow_basis(rest, even, sizes, basis, 0, picked)

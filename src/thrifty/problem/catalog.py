@@ -6,6 +6,7 @@ A name is a family with parameters, `end-of-optimism:eps=0.01,a=2`, or an alias 
 """
 
 import inspect
+import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ import numpy as np
 from thrifty.errors import InvalidInput, UnknownName
 from thrifty.numerics.arrays import Floats
 from thrifty.problem.action_sets import ActionSets
-from thrifty.problem.instances import Instance
+from thrifty.problem.instances import Instance, inner_products
 from thrifty.problem.specs import first_paragraph, split_parameters
 
 
@@ -220,7 +221,8 @@ def _bounded() -> Instance:
 def _on_circle(arms: int, seed: int) -> Floats:
     """(arms, 2) directions uniform on the unit circle."""
     angles = np.random.default_rng(seed).uniform(0, 2 * np.pi, arms)
-    return np.column_stack([np.cos(angles), np.sin(angles)])
+    # not by NumPy, whose bits depend on the processor
+    return np.array([[math.cos(angle), math.sin(angle)] for angle in angles.tolist()])
 
 
 @_family("circle")
@@ -239,7 +241,9 @@ def _random_theta(arms: int = 100, seed: int = 0) -> Instance:
     _require(1 <= arms <= 1_000_000, "random-theta:arms", "a number from 1 to 1000000", arms)
     _require(seed >= 0, "random-theta:seed", "at least 0", seed)
     theta = np.random.default_rng([seed, 1]).normal(scale=np.sqrt(10), size=2)
-    return Instance(ActionSets([_on_circle(arms, 87)]), theta=theta / np.linalg.norm(theta))
+    return Instance(
+        ActionSets([_on_circle(arms, 87)]), theta=theta / math.sqrt(theta[0] ** 2 + theta[1] ** 2)
+    )
 
 
 @_family("end-of-optimism")
@@ -317,7 +321,7 @@ def _draw_set(
     elif kind == "offset":
         found[:, 0] = 1.0  # a feature that all have in common
     elif kind == "close":  # the second arm is nearly as good as the best, and nearly the same
-        best = int(np.argmax(found @ theta))
+        best = int(np.argmax(inner_products(found, theta)))
         found[1 - min(best, 1)] = 0.98 * found[best] + 0.1 * _directions(rng, 1, theta.size)[0]
     return found
 

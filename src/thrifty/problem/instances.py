@@ -59,14 +59,14 @@ class Instance:
     @cached_property
     def means(self) -> Floats:
         """(k,) the mean reward of each row."""
-        return self.sets.rows @ self.theta
+        return inner_products(self.sets.rows, self.theta)
 
     @cached_property
     def gaps(self) -> Floats:
         """Suboptimality gaps (k,); exactly 0 for arms that are optimal up to rounding."""
         # |fl(x . theta) - x . theta| <= d u sum |x_i theta_i|: below the sum of both errors, twice
         # over, two means count as equal
-        mass = np.abs(self.sets.rows) @ np.abs(self.theta)
+        mass = inner_products(np.abs(self.sets.rows), np.abs(self.theta))
         best = np.concatenate(
             [
                 np.full(len(means), start + means.argmax())
@@ -162,6 +162,17 @@ def _law(probabilities: ArrayLike | None, contexts: int) -> Floats:
     if abs(law.sum() - 1) > 1e-9:
         raise InvalidInput("probabilities", "numbers that sum to 1", float(law.sum()))
     return law
+
+
+def inner_products(rows: Floats, theta: Floats) -> Floats:
+    """(k,) <x, theta> for rows (k, d), summed in the order of the coordinates.
+
+    Bits of results depend on it, and those of BLAS depend on the processor.
+    """
+    totals = np.zeros(len(rows))
+    for i in range(theta.size):
+        totals += rows[:, i] * theta[i]
+    return totals
 
 
 def _from_document(document: Mapping[str, Any], *, default_name: str) -> Instance:

@@ -1,0 +1,1 @@
+"""Attacks with random input: bounded in `make test`, long by `make fuzz`."""
