@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import thrifty as th
-from thrifty.online.state_files import pack
+from thrifty.online.saving import content_of
+from thrifty.online.state_files import pack, to_text
 
 SETS = th.ActionSets(
     [[[1, 0], [0, 1], [0.9, 0.5]], [[1, 0], [0.8, 0.3]]],
@@ -226,41 +227,26 @@ def mistakes():
 
 def test_mistakes_are_named_and_change_nothing():
     learner, cases = mistakes()
-    before = (pack(learner.state), learner.sets, dict(learner.pending), learner._used)
+    before = (pack(learner.state), learner.sets, dict(learner.pending), learner._made)
     for mistake, message in cases:
         with pytest.raises(th.ThriftyError) as caught:
             mistake()
         assert message in str(caught.value)
-        assert (pack(learner.state), learner.sets, dict(learner.pending), learner._used) == before
+        assert (pack(learner.state), learner.sets, dict(learner.pending), learner._made) == before
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (
-            lambda document: document.update(version=3),
-            "version 2 of a learner's state expected, got 3",
-        ),
+        (lambda document: document.update(version=4), "version 3 of a learner's state expected"),
         (lambda document: document.update(version=1), "written by thrifty 0.1; version 0.2 and"),
         (lambda document: document.update(format="other"), "not the state of a thrifty learner"),
-        (
-            lambda document: document.update(policy="linucp"),
-            "unknown policy 'linucp'; did you mean 'linucb'?",
-        ),
-        (
-            lambda document: document["parameters"].update(ridge=-1),
-            "linucb: ridge: a number above 0 expected, got -1",
-        ),
-        (lambda document: document["contexts"].pop(), "not a whole learner's state"),
-        (lambda document: document["state"].pop("ledger"), "not a whole learner's state"),
-        (
-            lambda document: document["state"]["regression"]["theta"].pop(),
-            "not a whole learner's state",
-        ),
-        (lambda document: document.pop("draws"), "not a whole learner's state"),
+        (lambda document: document.pop("digest"), "the digest does not match"),
+        (lambda document: document.pop("learner"), "the digest does not match"),
+        (lambda document: document["learner"].update(noise=2.0), "the digest does not match"),
     ],
 )
-def test_files_that_cannot_be_trusted_are_refused(tmp_path, change, message):
+def test_damaged_files_are_refused(tmp_path, change, message):
     path = tmp_path / "state.json"
     trained(rounds=20).save(path)
     document = json.loads(path.read_text())
@@ -270,6 +256,89 @@ def test_files_that_cannot_be_trusted_are_refused(tmp_path, change, message):
         th.Learner.load(path)
     assert str(caught.value).startswith(f"{path}: ")
     assert message in str(caught.value)
+
+
+def forged(path, change, policy=None):
+    """A file with a right digest for wrong content."""
+    learner = trained(policy, rounds=20)
+    learner.choose("mobile")
+    learner.save(path)
+    content = json.loads(path.read_text())["learner"]
+    change(content)
+    path.write_text(to_text(content))
+    return path
+
+
+FORGERIES = [
+    (lambda content: content.update(policy="linucp"), "did you mean 'linucb'?"),
+    (lambda content: content.update(policy=[]), "not a whole learner's state"),
+    (lambda content: content["parameters"].update(ridge=-1), "ridge: a number above 0 expected"),
+    (lambda content: content.update(noise=-1.0), "noise: a positive number expected"),
+    (lambda content: content["contexts"].pop(), "expected"),
+    (lambda content: content["state"].pop("ledger"), "state: a field 'ledger' expected"),
+    (lambda content: content["state"]["ledger"]["played"].pop(), "state.ledger.played: an array"),
+    (lambda content: content["state"]["ledger"]["played"].__setitem__(0, -1), "none below 0"),
+    (lambda content: content["state"]["ledger"]["chosen"].__setitem__(0, 0.5), "of int64"),
+    (lambda content: content["state"]["ledger"].update(counters=3), "an object expected"),
+    (lambda content: content["state"]["regression"]["theta"].pop(), "state.regression.theta: an"),
+    (lambda content: content["state"]["regression"]["theta"].__setitem__(0, "x"), "a number, or"),
+    (lambda content: content["state"]["regression"].update(outside=[0] * 5), "of bool"),
+    (lambda content: content.pop("draws"), "not a whole learner's state"),
+    (lambda content: content["draws"].update(used=257), "draws.used: a number from 0 to 256"),
+    (lambda content: content["draws"]["normals"].update(state=-1), "not a whole learner's state"),
+    (lambda content: content.update(next_id=-1), "next_id: a whole number"),
+    (lambda content: content["pending"][0].update(row=10**9), "pending: a row expected"),
+    (lambda content: content["pending"][0].update(row=-1), "pending: a row expected"),
+    (lambda content: content["pending"][0].update(label=7), "pending: the index of a label"),
+    (lambda content: content["pending"][0].update(features=[1.0]), "pending: 2 features expected"),
+    (lambda content: content["pending"][0].update(counted=[0, 9, 0]), "a context, a row and"),
+    (lambda content: content["pending"][0]["decision"].__setitem__(0, 99), "pending: an id below"),
+    (lambda content: content["pending"].append(content["pending"][0]), "distinct ids expected"),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), FORGERIES)
+def test_forged_files_are_refused(tmp_path, change, message):
+    path = forged(tmp_path / "state.json", change)
+    with pytest.raises(th.BadFile) as caught:
+        th.Learner.load(path)
+    assert str(caught.value).startswith(f"{path}: ")
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("field", ["best", "rivals"])
+def test_indices_in_a_file_are_those_of_rows(tmp_path, field):
+    def change(content):
+        content["state"]["plan"][field][0] = 5
+
+    with pytest.raises(th.BadFile, match=rf"state.plan.{field}: indices below 5 expected"):
+        th.Learner.load(forged(tmp_path / "state.json", change, th.Thrifty()))
+
+
+def test_what_follows_from_the_action_sets_is_not_read(tmp_path):
+    """Compiled code uses these arrays as indices."""
+
+    def change(content):
+        content["state"]["ledger"].update(offsets=[0, 10**9, 5], vector_ids=[10**9] * 5)
+
+    learner = th.Learner.load(forged(tmp_path / "state.json", change))
+    assert learner.state.ledger.offsets.tolist() == SETS.offsets.tolist()
+    assert learner.state.ledger.vector_ids.tolist() == SETS.vector_ids.tolist()
+
+
+def test_files_of_version_2_are_read(tmp_path):
+    """They have no digest, and do not say where a decision was counted."""
+    learner = trained(th.LinTS(), rounds=20)
+    waiting = learner.choose("mobile")
+    content = content_of(learner)
+    del content["pending"][0]["counted"]
+    path = tmp_path / "state.json"
+    path.write_text(json.dumps({"format": "thrifty learner", "version": 2, **content}))
+    again = th.Learner.load(path)
+    assert again.choose("mobile") == learner.choose("mobile")
+    again.cancel(waiting)
+    learner.cancel(waiting)
+    assert pack(again.state) == pack(learner.state)
 
 
 def test_other_action_sets_and_other_files_are_refused(tmp_path):
@@ -296,7 +365,7 @@ def test_the_file_is_plain_json(tmp_path):
     document = json.loads(
         path.read_text(), parse_constant=lambda word: pytest.fail(f"{word} is no JSON")
     )
-    assert document["parameters"] == asdict(learner.policy)
+    assert document["learner"]["parameters"] == asdict(learner.policy)
 
 
 def test_only_compiled_policies_and_action_sets_make_a_learner():

@@ -13,10 +13,19 @@ from thrifty.allocation.arms import Outcome, allocate_stepwise
 from thrifty.allocation.verification import FEASIBLE, is_well_conditioned, verify
 from thrifty.allocation.working_sets import FEASIBILITY
 from thrifty.errors import InvalidInput
-from thrifty.numerics.arrays import Bools, Floats, Ints, finite_numbers, numeric, positive_number
+from thrifty.numerics.arrays import (
+    RANGE,
+    Bools,
+    Floats,
+    Ints,
+    check_range,
+    finite_numbers,
+    noise_level,
+    numeric,
+    positive_number,
+)
 from thrifty.numerics.interrupts import interruptible
 
-RANGE = 1e-120  # least ratio of two sizes, or of a size to 1; others could overflow when squared
 ALMOST = 1e-3  # certified gap up to which a solve that missed the tolerance is almost solved
 BLAS_SIZE = 4096  # entries of features from which the solver may call BLAS
 LONG = 1e5  # number of arms times dimension squared from which a solve can take milliseconds
@@ -116,9 +125,7 @@ def allocate(
     """
     arms = _check_arms(features, gaps, best)
     k, d = arms.features.shape
-    sigma = positive_number(noise, "noise")
-    if not RANGE < sigma < 1 / RANGE:
-        raise InvalidInput("noise", f"a number between {RANGE:g} and {1 / RANGE:g}", sigma)
+    sigma = noise_level(noise)
     tolerance = positive_number(tol, "tol", below=1.0)
     pulls, prices = _start(warm, k)
     known = np.zeros((d, d)) if base is None else _check_base(base, d)
@@ -224,8 +231,8 @@ def _check_arms(features: ArrayLike, gaps: ArrayLike, best: ArrayLike) -> _Arms:
         raise InvalidInput(
             f"gaps[{i}]", "a positive number (the arm is not best)", float(differences[i])
         )
-    _check_range(np.abs(rows).max(axis=1), "features", "an arm")
-    _check_range(np.where(optimal, 0.0, differences), "gaps", "a gap")
+    check_range(np.abs(rows).max(axis=1), "features", "an arm")
+    check_range(np.where(optimal, 0.0, differences), "gaps", "a gap")
     return _Arms(rows, differences, optimal)
 
 
@@ -250,18 +257,6 @@ def _check_flags(best: ArrayLike, k: int) -> Bools:
     ):
         raise InvalidInput("best", f"{k} flags (one per arm)", best)
     return np.ascontiguousarray(flags, dtype=np.bool_)
-
-
-def _check_range(sizes: Floats, where: str, what: str) -> None:
-    """Refuse sizes whose squares or quotients could overflow or underflow; zeros are allowed."""
-    largest = sizes.max()
-    for i in _offenders(sizes < RANGE * largest):
-        if sizes[i] > 0:
-            raise InvalidInput(
-                f"{where}[{i}]", f"{what} of at least {RANGE:g} of the largest", float(sizes[i])
-            )
-    if largest > 0 and not RANGE < largest < 1 / RANGE:
-        raise InvalidInput(where, f"sizes between {RANGE:g} and {1 / RANGE:g}", float(largest))
 
 
 def _offenders(wrong: Bools) -> Ints:

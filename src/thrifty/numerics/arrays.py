@@ -1,5 +1,7 @@
 """Array types of signatures, and the checks that turn user input into them."""
 
+from typing import Annotated
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -8,6 +10,17 @@ from thrifty.errors import InvalidInput
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
+
+# What a field of a policy's state holds, where its type does not say it. A state that is read from
+# a file is checked accordingly.
+UNSAVED, ROW_INDICES = "unsaved", "row indices"
+FixedFloats = Annotated[Floats, UNSAVED]  # follows from the action sets
+FixedInts = Annotated[Ints, UNSAVED]
+FixedBools = Annotated[Bools, UNSAVED]
+WorkSpace = Annotated[Floats, UNSAVED]  # written before it is read
+Rows = Annotated[Ints, ROW_INDICES]  # indices of rows
+
+RANGE = 1e-120  # least ratio of two sizes, or of a size to 1; others could overflow when squared
 
 
 def numeric(values: ArrayLike, where: str, expected: str) -> Floats:
@@ -48,6 +61,25 @@ def finite_number(value: float, where: str) -> float:
     if not _is_number(value) or not abs(value) < np.inf:
         raise InvalidInput(where, "a finite number", value)
     return _as_float(value, where)
+
+
+def check_range(sizes: Floats, where: str, what: str) -> None:
+    """Refuse sizes (n,) whose squares or quotients could overflow or underflow; 0 is allowed."""
+    largest = sizes.max()
+    for i in np.flatnonzero((sizes < RANGE * largest) & (sizes > 0)):
+        raise InvalidInput(
+            f"{where}[{i}]", f"{what} of at least {RANGE:g} of the largest", float(sizes[i])
+        )
+    if largest > 0 and not RANGE < largest < 1 / RANGE:
+        raise InvalidInput(where, f"sizes between {RANGE:g} and {1 / RANGE:g}", float(largest))
+
+
+def noise_level(value: float) -> float:
+    """Check a standard deviation of rewards."""
+    noise = positive_number(value, "noise")
+    if not RANGE < noise < 1 / RANGE:
+        raise InvalidInput("noise", f"a number between {RANGE:g} and {1 / RANGE:g}", noise)
+    return noise
 
 
 def _is_number(value: object) -> bool:

@@ -206,6 +206,21 @@ def entry_for(function: Callable[..., Any], state: object) -> Callable[..., Any]
     return entry
 
 
+def direct_call(entry: Callable[..., Any], *arguments: Any) -> Callable[..., Any]:
+    """The machine code of an entry for the types of some arguments, as a C function.
+
+    It checks no types: every call must pass arguments of the same types. No Python code runs during
+    the call, so that no exception of a signal handler can be lost in it.
+    """
+    if not isinstance(entry, CPUDispatcher):  # compilation is switched off
+        return entry
+    kinds = tuple(map(numba.typeof, arguments))
+    entry.compile(kinds)
+    found: Any = entry.overloads[kinds]
+    machine_code: Callable[..., Any] = found.entry_point
+    return machine_code
+
+
 class Pointer(types.WrapperAddressProtocol):
     """A compiled function behind its address, for a field of a named tuple.
 

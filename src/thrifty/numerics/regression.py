@@ -16,7 +16,7 @@ import numba
 import numpy as np
 from numba import types
 
-from thrifty.numerics.arrays import Bools, Floats, Ints
+from thrifty.numerics.arrays import Bools, FixedFloats, Floats, Ints, WorkSpace
 from thrifty.numerics.bases import VANISHING, grow_basis, project_off, range_basis
 from thrifty.numerics.compilation import Pointer, compiled, kernel
 from thrifty.numerics.dense import add_gram, copy_matrix, factor, squared_norms, whiten
@@ -40,8 +40,8 @@ class Totals(Record):
 class Regression(NamedTuple):
     """Least squares over k arms in R^d; arrays change in place."""
 
-    rows: Floats  # (k, d) the arms
-    columns: Floats  # (d, k) the same
+    rows: FixedFloats  # (k, d) the arms
+    columns: FixedFloats  # (d, k) the same
     base: Floats  # (d, d) information that no row accounts for: the ridge, and removed arms
     base_sums: Floats  # (d,) sum of x times reward over removed arms
     pulls: Ints  # (k,) rewards seen
@@ -52,8 +52,8 @@ class Regression(NamedTuple):
     norms: Floats  # (k,) ||x||^2 in V^-1
     outside: Bools  # (k,) whether an arm lies outside the span of V
     totals: Records  # (1,) of Totals
-    step: Floats  # (d,) work space
-    along: Floats  # (k,) work space
+    step: WorkSpace  # (d,)
+    along: WorkSpace  # (k,)
     invert: Any  # `invert`, or without a ridge `pseudo_invert`, behind a pointer
     tracked: bool  # whether means and norms of all arms are always current; else see update_arms
 

@@ -1,7 +1,9 @@
-"""Decisions, and explanations of them."""
+"""Decisions, those that wait for a reward, and explanations."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
+
+from thrifty.numerics.arrays import Floats
 
 
 class Decision(NamedTuple):
@@ -22,6 +24,19 @@ class Decision(NamedTuple):
     name: str
     label: str
     gap: float
+
+
+@dataclass(slots=True)
+class Pending:
+    """A decision whose reward has not arrived."""
+
+    decision: Decision
+    row: int  # of the regression, unless the arm was removed
+    label: int
+    features: Floats | None = None  # (d,) of an arm that was removed
+    # context, row and vector that counted the decision, -1 where removed; None if they are still
+    # those of the decision
+    counted: tuple[int, int, int] | None = None
 
 
 @dataclass(frozen=True)

@@ -1,29 +1,114 @@
-"""The state of a policy as JSON and back, bit for bit."""
+"""A learner as JSON and back, bit for bit, and the checks of a file before it is used.
 
+Compiled code trusts its arrays: an index out of range would read or write foreign memory. So
+nothing reaches it that was not checked: the digest of the file, the shape and kind of every array,
+the range of every index and count (numerics/arrays.py has the kinds).
+"""
+
+import hashlib
 import json
 import os
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
 
-from thrifty.errors import BadFile
+from thrifty.errors import BadFile, InvalidInput
+from thrifty.numerics.arrays import ROW_INDICES, UNSAVED
 
-FORMAT, VERSION = "thrifty learner", 2
+FORMAT, VERSION = "thrifty learner", 3
+WORDS = {"inf", "-inf", "nan"}  # numbers that JSON does not have
+MOST = 2**62  # of a count
 
 
 def pack(state: Any) -> dict[str, Any]:
-    """The arrays of a state, by name; its numbers follow from the policy."""
+    """The arrays of a state that change, by name; the rest follows from the policy."""
     packed: dict[str, Any] = {}
-    for name, part in zip(state._fields, state, strict=True):
-        if hasattr(part, "_fields"):
+    for name, part, kind in _saved_fields(state):
+        if kind is tuple:
             packed[name] = pack(part)
-        elif isinstance(part, np.ndarray) and part.dtype.names:
+        elif part.dtype.names:
             packed[name] = {field: _to_lists(part[field])[0] for field in part.dtype.names}
-        elif isinstance(part, np.ndarray):
+        else:
             packed[name] = _to_lists(part)
     return packed
+
+
+def unpack(packed: Any, state: Any, where: str = "state") -> None:
+    """Check packed arrays, and write them into those of a state."""
+    rows = len(state.ledger.chosen) if hasattr(state, "ledger") else None
+    _unpack(packed, state, where, rows)
+
+
+def _unpack(packed: Any, state: Any, where: str, rows: int | None) -> None:
+    expect(isinstance(packed, dict), where, "an object", packed)
+    for name, part, kind in _saved_fields(state):
+        expect(name in packed, where, f"a field {name!r}", list(packed))
+        value, place = packed[name], f"{where}.{name}"
+        if kind is tuple:
+            _unpack(value, part, place, rows)
+        elif part.dtype.names:
+            expect(isinstance(value, dict), place, "an object", value)
+            for field in part.dtype.names:
+                expect(field in value, place, f"a field {field!r}", list(value))
+                one = part[field]
+                one[...] = _checked([value[field]], one, f"{place}.{field}")
+        else:
+            array = _checked(value, part, place)
+            if kind == ROW_INDICES and rows is not None:
+                expect(not (array >= rows).any(), place, f"indices below {rows}", value)
+            part[...] = array
+
+
+def _saved_fields(state: Any) -> list[tuple[str, Any, object]]:
+    """Name, value and kind of the fields that are arrays or named tuples of them, and saved."""
+    found: list[tuple[str, Any, object]] = []
+    kinds = _kinds(cast(Any, type(state)))
+    for name, part in zip(state._fields, state, strict=True):
+        kind = tuple if hasattr(part, "_fields") else kinds.get(name)
+        if kind is tuple or (isinstance(part, np.ndarray) and kind != UNSAVED):
+            found.append((name, part, kind))
+    return found
+
+
+@cache
+def _kinds(state_type: Any) -> dict[str, str]:
+    """What the annotations of a state's fields say about them: UNSAVED or ROW_INDICES."""
+    hints = get_type_hints(state_type, include_extras=True)
+    return {
+        name: hint.__metadata__[0] for name, hint in hints.items() if hasattr(hint, "__metadata__")
+    }
+
+
+def _checked(value: Any, like: NDArray[Any], where: str) -> NDArray[Any]:
+    """A value as an array of the shape and kind of another; integers are counts or indices."""
+    expected = f"an array {like.shape} of {like.dtype}"
+    try:
+        array = np.array(value)
+    except ValueError:  # of different lengths
+        array = np.empty(0)
+    kinds = {"f": "fi", "i": "i", "b": "b"}[like.dtype.kind]
+    if like.dtype.kind == "f" and array.dtype.kind in "UO":
+        array = np.array([_number(one, where) for one in _flat(value)]).reshape(array.shape)
+    expect(array.shape == like.shape, where, expected, value)
+    expect(array.dtype.kind in kinds or array.size == 0, where, expected, value)
+    if like.dtype.kind == "i":
+        expect(not ((array < 0) | (array > MOST)).any(), where, f"{expected}, none below 0", value)
+    return array.astype(like.dtype)
+
+
+def _flat(value: Any) -> list[Any]:
+    if isinstance(value, list):
+        return [one for part in value for one in _flat(part)]
+    return [value]
+
+
+def _number(value: Any, where: str) -> float:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    expect(number or value in WORDS, where, "a number, or one of inf, -inf, nan", value)
+    return float(value)
 
 
 def _to_lists(array: NDArray[Any]) -> Any:
@@ -34,34 +119,45 @@ def _to_lists(array: NDArray[Any]) -> Any:
     return np.where(np.isfinite(array), array.astype(object), words).tolist()
 
 
-def unpack(packed: Any, state: Any) -> None:
-    """Write packed arrays into those of a state."""
-    for name, part in zip(state._fields, state, strict=True):
-        if hasattr(part, "_fields"):
-            unpack(packed[name], part)
-        elif isinstance(part, np.ndarray) and part.dtype.names:
-            for field in part.dtype.names:
-                part[field] = np.array([packed[name][field]], dtype=object).astype(
-                    part[field].dtype
-                )
-        elif isinstance(part, np.ndarray):
-            array = np.array(packed[name], dtype=object).astype(part.dtype).reshape(part.shape)
-            part[...] = array
+def expect(holds: bool, where: str, expected: str, got: object) -> None:
+    """Raise InvalidInput unless a condition holds."""
+    if not holds:
+        raise InvalidInput(where, expected, got)
+
+
+def to_text(content: dict[str, Any]) -> str:
+    """The text of a state file."""
+    document = {
+        "format": FORMAT,
+        "version": VERSION,
+        "digest": _digest(content),
+        "learner": content,
+    }
+    return json.dumps(document) + "\n"
 
 
 def read(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """The content of a state file, if it is one and of this version."""
+    """The content of a state file, if it is one, of a version that can be read, and whole."""
     try:
-        document = json.loads(Path(path).read_text(encoding="utf-8"))
+        document = json.loads(Path(path).read_bytes())
     except OSError as error:
         raise BadFile(f"{path}: {error.strerror or error}") from None
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise BadFile(f"{path}: not valid JSON: {error}") from None
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise BadFile(f"{path}: not the state of a thrifty learner")
     version = document.get("version")
     if version == 1:
         raise BadFile(f"{path}: written by thrifty 0.1; version 0.2 and later cannot read it")
+    if version == 2:  # of 0.2: the same content without a digest
+        return document
     if version != VERSION:
         raise BadFile(f"{path}: version {VERSION} of a learner's state expected, got {version!r}")
-    return document
+    content = document.get("learner")
+    if not isinstance(content, dict) or document.get("digest") != _digest(content):
+        raise BadFile(f"{path}: the digest does not match: the file was changed or damaged")
+    return content
+
+
+def _digest(content: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()

@@ -28,6 +28,14 @@ class Policy:
     labels: ClassVar[tuple[str, ...]]  # reasons for playing an arm
     one_context: ClassVar[bool] = False  # whether it can play one context only
 
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            object.__setattr__(self, field.name, plain_number(getattr(self, field.name)))
+        self.check()
+
+    def check(self) -> None:
+        """Check the parameters; raises InvalidInput."""
+
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> Any:
         """The state before the first round, for rewards of standard deviation noise."""
         raise NotImplementedError
@@ -116,6 +124,11 @@ class Policy:
             kind = type(self).__name__
             raise MissingInput(f"{self.name} plans for a horizon: pass {kind}(horizon=1e6)")
         return max(2.0, planned)
+
+
+def plain_number(value: Any) -> Any:
+    """A value of one of NumPy's types as one of Python's, which JSON knows; others as they are."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _text(value: Any) -> str:

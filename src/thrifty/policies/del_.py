@@ -48,7 +48,7 @@ class DEL(Policy):
         "wasted",
     )
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         self._at_least(0, "gamma", "zeta")
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":

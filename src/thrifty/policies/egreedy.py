@@ -32,7 +32,7 @@ class EGreedy(Policy):
     name: ClassVar[str] = "egreedy"
     labels: ClassVar[tuple[str, ...]] = ("exploit", "forced")
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         self._at_least(0, "epsilon", "decay")
         self._above(0, "ridge")
 

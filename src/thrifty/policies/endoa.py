@@ -10,7 +10,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from thrifty.errors import InvalidInput
-from thrifty.numerics.arrays import Bools, Floats, Ints
+from thrifty.numerics.arrays import FixedBools, Floats, Ints
 from thrifty.numerics.compilation import kernel
 from thrifty.numerics.records import Record, Records
 from thrifty.numerics.regression import Regression, observe, start_regression
@@ -45,7 +45,7 @@ class EndOA(Policy):
     labels: ClassVar[tuple[str, ...]] = ("init", "exploit", "matched", "recovery")
     one_context: ClassVar[bool] = True
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         self._at_least(0, "c")
         self._check_horizon()
 
@@ -97,7 +97,7 @@ class State(NamedTuple):
     ledger: Ledger
     regression: Regression
     plan: Plan
-    spanner: Bools  # (k,) whether an arm is in the barycentric spanner
+    spanner: FixedBools  # (k,) whether an arm is in the barycentric spanner
     warm_means: Floats  # (k,) estimates when the plan was made
     phase: Records  # (1,) of Phase
     pulls: Floats  # (k,) rewards seen in recovery

@@ -26,7 +26,7 @@ class Greedy(Policy):
     name: ClassVar[str] = "greedy"
     labels: ClassVar[tuple[str, ...]] = ("exploit",)
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         self._above(0, "ridge")
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":

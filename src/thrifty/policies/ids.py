@@ -74,7 +74,7 @@ class IDS(Policy):
     name: ClassVar[str] = "ids"
     labels: ClassVar[tuple[str, ...]] = ("exploit", "greedy", "informative")
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         self._one_of("correction", "ucb", "all")
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":

@@ -38,7 +38,7 @@ class LinTS(Policy):
     name: ClassVar[str] = "lints"
     labels: ClassVar[tuple[str, ...]] = ("sampled",)
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         self._one_of("inflation", "heuristic", "theory")
         if self.ridge is not None:
             self._above(0, "ridge")

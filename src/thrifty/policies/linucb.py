@@ -39,7 +39,7 @@ class LinUCB(Policy):
     name: ClassVar[str] = "linucb"
     labels: ClassVar[tuple[str, ...]] = ("optimistic",)
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         self._one_of("width", "oful", "fn")
         self._above(0, "ridge")
         self._at_least(0, "c", "size")

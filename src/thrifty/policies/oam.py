@@ -10,7 +10,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from thrifty.numerics.arrays import Bools, Floats, Ints
+from thrifty.numerics.arrays import FixedBools, Floats, Ints
 from thrifty.numerics.compilation import kernel
 from thrifty.numerics.regression import Regression, observe, start_regression
 from thrifty.numerics.widths import level
@@ -58,7 +58,7 @@ class OAM(Policy):
     name: ClassVar[str] = "oam"
     labels: ClassVar[tuple[str, ...]] = ("init", "exploit", "forced", "matched", "wasted")
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         if isinstance(self.epsilon, str):
             self._one_of("epsilon", "literal")
         else:
@@ -96,7 +96,7 @@ class State(NamedTuple):
     ledger: Ledger
     regression: Regression
     plan: Plan
-    forcible: Bools  # (k,) arms that forced exploration may play
+    forcible: FixedBools  # (k,) arms that forced exploration may play
     sigma: float
     log_n: float
     f_n: float  # f_{n,1/n}

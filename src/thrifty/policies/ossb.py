@@ -10,7 +10,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from thrifty.numerics.arrays import Floats, Ints
+from thrifty.numerics.arrays import FixedFloats, Floats, Ints
 from thrifty.numerics.compilation import kernel
 from thrifty.numerics.records import Record, Records
 from thrifty.policies.base import Policy
@@ -43,7 +43,7 @@ class OSSB(Policy):
     name: ClassVar[str] = "ossb"
     labels: ClassVar[tuple[str, ...]] = ("init", "exploit", "forced", "matched")
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         self._at_least(0, "epsilon", "gamma", "zeta")
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
@@ -93,7 +93,7 @@ class State(NamedTuple):
 
     ledger: Ledger
     plan: Plan
-    rows: Floats  # (k, d)
+    rows: FixedFloats  # (k, d)
     pulls: Floats  # (v,) rewards seen of each vector
     sums: Floats  # (v,) of these rewards
     means: Floats  # (k,) empirical means

@@ -32,7 +32,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from thrifty.numerics.arrays import Floats, Ints
+from thrifty.numerics.arrays import Floats, Ints, Rows
 from thrifty.numerics.compilation import kernel
 from thrifty.numerics.dense import invert_positive
 from thrifty.numerics.records import Record, Records
@@ -83,7 +83,7 @@ class SOLID(Policy):
     # agreed: drawn from the weights, and the greedy arm
     labels: ClassVar[tuple[str, ...]] = ("exploit", "agreed", "explored")
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         self._at_least(0, "kappa", "decay")
         self._at_least(1, "z")
         self._above(0, "weight_step", "price_step", "ridge")
@@ -131,7 +131,7 @@ class Saddle(NamedTuple):
 
     logs: Floats  # (k,) logarithms of the weights, 0 for the heaviest of a context
     weights: Floats  # (k,) w, with sum 1 in each context
-    best: Ints  # (M,) the greedy row of each context
+    best: Rows  # (M,) the greedy row of each context
     information: Floats  # (d, d) W, then its Cholesky factor: the lower triangle
     inverse: Floats  # (d, d) W^-1
     shift: Floats  # (d,) theta - theta', in units of the noise

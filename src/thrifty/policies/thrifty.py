@@ -29,7 +29,7 @@ import numpy as np
 from numba import types
 
 from thrifty.allocation.differences import allocate_differences
-from thrifty.numerics.arrays import Floats, Ints
+from thrifty.numerics.arrays import FixedInts, Floats, Ints, Rows, WorkSpace
 from thrifty.numerics.compilation import Pointer, kernel
 from thrifty.numerics.dense import add_outer
 from thrifty.numerics.records import Record, Records
@@ -97,7 +97,7 @@ class Thrifty(Policy):
     name: ClassVar[str] = "thrifty"
     labels: ClassVar[tuple[str, ...]] = ("exploit", "explore")
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         self._one_of("noise", "known", "estimate")
         self._one_of("level", "shrinking", "log")
         self._above(0, "shrinkage", "floor", "pace", "prior")
@@ -170,13 +170,13 @@ class Plan(NamedTuple):
     pulls: Floats  # (k,) that remain
     prices: Floats  # (k,) dual variables of the constraints, from which the next solve starts
     costs: Floats  # (k,) of a pull: the gap, or a share of its standard error, and waiting
-    rivals: Ints  # (k,) the best row of a row's context
+    rivals: Rows  # (k,) the best row of a row's context
     scales: Floats  # (k,) 1 over the standard error to which the gap must be known
-    best: Ints  # (M,) the best row of each context at the last solve
+    best: Rows  # (M,) the best row of each context at the last solve
     losses: Floats  # (k,) expected loss per visit of not playing a row
     base: Floats  # (d, d) V
     directions: Floats  # (d, d) T: expected squared shift of theta_hat if arms turn out better
-    along: Floats  # (d,) work space
+    along: WorkSpace  # (d,)
     information: Floats  # (k,) x^T T x: information of a pull about better arms
     schedule: Records  # (1,) of Schedule
 
@@ -188,7 +188,7 @@ class State(NamedTuple):
     regression: Regression
     plan: Plan
     model: Records  # (1,) of Model
-    rows: Ints  # (k,) 0, 1, 2, ...
+    rows: FixedInts  # (k,) 0, 1, 2, ...
     noise: float  # as given
     least_ridge: float
     known: bool  # whether the noise is as given

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from thrifty.numerics.arrays import Floats, Ints
+from thrifty.numerics.arrays import FixedInts, Floats, Ints
 from thrifty.numerics.compilation import kernel
 from thrifty.numerics.records import Record, Records
 from thrifty.problem.action_sets import ActionSets
@@ -23,8 +23,8 @@ class Counters(Record):
 class Ledger(NamedTuple):
     """What every policy knows; `record_choice` keeps it up to date."""
 
-    offsets: Ints  # (M + 1,) context m owns rows offsets[m] to offsets[m + 1] - 1
-    vector_ids: Ints  # (k,) the same number for equal vectors
+    offsets: FixedInts  # (M + 1,) context m owns rows offsets[m] to offsets[m + 1] - 1
+    vector_ids: FixedInts  # (k,) the same number for equal vectors
     played: Ints  # (v,) choices of each vector, rewarded or not: N_x in the paper
     chosen: Ints  # (k,) choices of each row
     visits: Ints  # (M,) rounds in each context: N(m)

@@ -11,7 +11,7 @@ import numpy as np
 from numba import types
 
 from thrifty.allocation.arms import allocate_arms
-from thrifty.numerics.arrays import Bools, Floats, Ints
+from thrifty.numerics.arrays import Bools, FixedBools, FixedFloats, Floats, Ints
 from thrifty.numerics.compilation import Pointer, kernel
 from thrifty.numerics.records import Record, Records
 from thrifty.policies.shared.ledger import Ledger
@@ -36,8 +36,8 @@ class Plan(NamedTuple):
     best: Bools  # (k,) whether a row looks optimal in its context
     pulls: Floats  # (k,) alpha: pulls per log n; inf for the best
     prices: Floats  # (k,) dual variables of the constraints, from which the next solve starts
-    no_base: Floats  # (d, d) zeros: no base information
-    never: Bools  # (1,) false: nothing stops a solve
+    no_base: FixedFloats  # (d, d) zeros: no base information
+    never: FixedBools  # (1,) false: nothing stops a solve
     solved: Records  # (1,) of Solved
 
 

@@ -1,0 +1,124 @@
+"""What a learner's file holds, and a learner restored from it, every value checked."""
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from thrifty.errors import InvalidInput, UnknownName
+from thrifty.numerics.arrays import finite_numbers
+from thrifty.online.decisions import Decision, Pending
+from thrifty.online.state_files import expect, pack, unpack
+from thrifty.policies import POLICIES
+from thrifty.policies.base import Policy, plain_number
+from thrifty.problem.action_sets import ActionSets
+
+if TYPE_CHECKING:
+    from thrifty.online.learner import Learner
+
+BLOCK = 256  # rounds whose random draws are made at a time
+
+
+def content_of(learner: "Learner") -> dict[str, Any]:
+    """Everything that a file of this learner holds."""
+    normals, uniforms = learner._drawn_from
+    used = learner._made - learner._first_of_block if learner._random else 0
+    return {
+        "policy": learner.policy.name,
+        "parameters": {key: plain_number(one) for key, one in asdict(learner.policy).items()},
+        "noise": learner.noise,
+        "contexts": [
+            {"name": name, "arms": arms.tolist(), "arm_names": list(names)}
+            for name, arms, names in zip(
+                learner.sets.context_names,
+                learner.sets.split(learner.sets.rows),
+                learner.sets.arm_names,
+                strict=True,
+            )
+        ],
+        "state": pack(learner.state),
+        "draws": {"normals": normals, "uniforms": uniforms, "used": used},
+        "next_id": learner._made,
+        "pending": [
+            {
+                "decision": list(one.decision),
+                "row": one.row,
+                "label": one.label,
+                "features": None if one.features is None else one.features.tolist(),
+                "counted": learner.counted(one),
+            }
+            for one in learner.pending.values()
+        ],
+    }
+
+
+def policy_and_sets(
+    content: dict[str, Any], sets: ActionSets | None, policy: Policy | None
+) -> tuple[Policy, ActionSets]:
+    """The policy and the action sets of a file; those given, if any, must be the same."""
+    contexts = content["contexts"]
+    saved = ActionSets(
+        [context["arms"] for context in contexts],
+        context_names=[context["name"] for context in contexts],
+        arm_names=[context["arm_names"] for context in contexts],
+    )
+    if sets is not None and sets != saved:
+        raise InvalidInput("contexts", "the same action sets as those given", saved)
+    if policy is None:
+        if content["policy"] not in POLICIES:
+            raise UnknownName("policy", content["policy"], POLICIES)
+        policy = POLICIES[content["policy"]](**content["parameters"])
+    elif policy.name != content["policy"] or asdict(policy) != content["parameters"]:
+        raise InvalidInput("policy", str(policy), content["policy"])
+    return policy, saved
+
+
+def restore(learner: "Learner", content: dict[str, Any]) -> None:
+    """Bring a new learner to where the one in a file was."""
+    unpack(content["state"], learner.state)
+    _restore_draws(learner, content["draws"], content["next_id"])
+    for entry in content["pending"]:
+        pending = _restore_pending(learner, entry)
+        expect(pending.decision.id not in learner.pending, "pending", "distinct ids", entry)
+        learner.pending[pending.decision.id] = pending
+
+
+def _restore_draws(learner: "Learner", draws: dict[str, Any], made: int) -> None:
+    """The number of decisions made, and the random draws of the present block."""
+    used = draws["used"]
+    expect(_is_index(made, 2**62), "next_id", "a whole number of at least 0", made)
+    expect(_is_index(used, BLOCK + 1), "draws.used", f"a number from 0 to {BLOCK}", used)
+    expect(used <= made, "draws.used", f"at most {made}, as many as decisions", used)
+    learner._next_draws = draws["normals"], draws["uniforms"]
+    learner._made = made - used
+    learner._draw()
+    learner._made = learner._progress[0].decisions = made
+
+
+def _restore_pending(learner: "Learner", entry: dict[str, Any]) -> Pending:
+    """A decision that waits for its reward, checked against the rest of the learner."""
+    sets, where = learner.sets, "pending"
+    id, context, arm, name, label, gap = entry["decision"]
+    expect(_is_index(id, learner._made), where, f"an id below {learner._made}", id)
+    expect(all(isinstance(one, str) for one in (context, name, label)), where, "names", entry)
+    expect(_is_index(arm, 2**62), where, "the index of an arm", arm)
+    expect(isinstance(gap, float), where, "a gap", gap)
+    expect(_is_index(entry["row"], len(sets.rows)), where, "a row", entry["row"])
+    labels = learner.policy.labels
+    expect(_is_index(entry["label"], len(labels)), where, "the index of a label", entry["label"])
+    features = None
+    if entry["features"] is not None:
+        features = finite_numbers(entry["features"], f"{where}: features")
+        expect(features.shape == (sets.dimension,), where, f"{sets.dimension} features", features)
+    counted = None
+    if "counted" in entry:  # not in files of version 2
+        sizes = sets.contexts, len(sets.rows), len(sets.vectors)
+        counted = tuple(entry["counted"])
+        holds = len(counted) == 3 and all(
+            one == -1 or _is_index(one, size) for one, size in zip(counted, sizes, strict=True)
+        )
+        expect(holds, where, "a context, a row and a vector", counted)
+    decision = Decision(id, context, arm, name, label, gap)
+    return Pending(decision, entry["row"], entry["label"], features, counted)
+
+
+def _is_index(value: Any, size: int) -> bool:
+    return type(value) is int and 0 <= value < size
