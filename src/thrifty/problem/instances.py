@@ -1,7 +1,6 @@
 """Instance: action sets and the truth that only a simulator knows; TOML files."""
 
 import os
-import tomllib
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from thrifty.errors import NOTHING, BadFile, InvalidInput, UnknownName
-from thrifty.files import read_toml, toml_literal, write_whole
+from thrifty.files import parse_toml, read_toml, toml_literal, write_whole
 from thrifty.numerics.arrays import Bools, Floats, Ints, finite_numbers, positive_number
 from thrifty.problem.action_sets import ActionSets, default_names
 
@@ -123,7 +122,7 @@ class Instance:
     @classmethod
     def from_toml(cls, text: str) -> "Instance":
         """The instance that a TOML text describes."""
-        return _from_document(tomllib.loads(text), default_name="")
+        return _from_document(parse_toml(text, "text"), default_name="")
 
     def __eq__(self, other: object) -> bool:
         return (
