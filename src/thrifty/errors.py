@@ -98,7 +98,7 @@ def escaped(text: str) -> str:
 
 def _listed(names: list[str]) -> str:
     if len(names) <= MOST_LISTED:
-        return ", ".join(names)
+        return ", ".join(map(_cut, names))
     return f"{', '.join(map(_cut, names[:FEW]))} and {len(names) - FEW:,} others"
 
 
