@@ -13,7 +13,7 @@ from typing import Any
 
 from thrifty.errors import BadFile
 
-MOST_TEXT = 100_000_000  # characters of a file that is read whole; about a million arms
+MOST_TEXT = 500_000_000  # characters of a file that is read whole; millions of arms
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
@@ -55,7 +55,7 @@ def existing_mode(path: Path) -> int | None:
 
 
 def _reason(error: OSError | ValueError) -> str:
-    """Why a path cannot be used; a ValueError is about characters that paths cannot have."""
+    """Why a path cannot be used; a ValueError is about characters in it or in the text."""
     return str(error.strerror or error) if isinstance(error, OSError) else str(error)
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from thrifty.errors import BadFile, MissingPackage, SetAside
-from thrifty.files import make_folder, read_whole, slug, write_whole
+from thrifty.files import make_folder, slug, write_whole
 from thrifty.numerics.arrays import Ints
 from thrifty.problem.catalog import Ensemble
 from thrifty.problem.instances import Instance
@@ -260,15 +260,15 @@ def read_results(folder: Path) -> tuple[Result, ...]:
     MissingPackage.check("reading results", "pyarrow")
     path = folder / RESULTS
     try:
-        if not path.exists():
-            raise BadFile(
-                f"{path}: not found; is {folder} the folder of a completed study? "
-                f"`thrifty run --study FILE --out {folder}` continues one"
-            )
-        entries = json.loads(read_whole(path))
+        entries = json.loads(path.read_text())
         if not isinstance(entries, list) or not entries:
             raise ValueError("a list of results expected")
         return tuple(_read_result(folder, entry) for entry in entries)
+    except FileNotFoundError:
+        raise BadFile(
+            f"{path}: not found; is {folder} the folder of a completed study? "
+            f"`thrifty run --study FILE --out {folder}` continues one"
+        ) from None
     except _Untrusted as error:
         raise BadFile(f"{error}; run the study again") from None
     except (
