@@ -17,8 +17,16 @@ class _Bare(str):
 NOTHING = _Bare("nothing")
 
 
+MOST_LISTED = 20  # names of which all are listed; of more only FEW
+FEW = 5
+MOST_COMPARED = 10_000  # names that are searched for a similar one
+
+
 class ThriftyError(Exception):
     """Base of all errors that thrifty raises on purpose."""
+
+    def __str__(self) -> str:
+        return escaped(super().__str__())
 
 
 class InvalidInput(ThriftyError, ValueError):
@@ -59,8 +67,8 @@ class UnknownName(ThriftyError, LookupError):
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         known = list(known)
-        near = get_close_matches(name, known, n=1, cutoff=0.5)
-        advice = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
+        near = get_close_matches(name, known[:MOST_COMPARED], n=1, cutoff=0.5)
+        advice = f"did you mean {near[0]!r}?" if near else f"known: {_listed(known)}"
         super().__init__(f"unknown {kind} {name!r}; {advice}")
         self.kind, self.name, self.suggestion = kind, name, near[0] if near else None
 
@@ -81,6 +89,26 @@ class SetAside(UserWarning):
     """A file of results failed verification; it was renamed and its results are computed again."""
 
 
+def escaped(text: str) -> str:
+    """Text as one line that a terminal shows as it is: other characters as in Python's repr."""
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
+
+
+def _listed(names: list[str]) -> str:
+    if len(names) <= MOST_LISTED:
+        return ", ".join(map(_cut, names))
+    return f"{', '.join(map(_cut, names[:FEW]))} and {len(names) - FEW:,} others"
+
+
 def _short(value: object) -> str:
-    text = " ".join(repr(value).split())
+    try:
+        text = repr(value)
+    except Exception as error:  # an integer of thousands of digits, or a user's class
+        text = f"{type(value).__name__} without a text ({error})"
+    return _cut(" ".join(text.split()))
+
+
+def _cut(text: str) -> str:
     return text if len(text) <= 60 else text[:57] + "..."

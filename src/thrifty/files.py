@@ -4,6 +4,8 @@ import json
 import os
 import re
 import secrets
+import stat
+import sys
 import tempfile
 import tomllib
 from pathlib import Path
@@ -11,22 +13,50 @@ from typing import Any
 
 from thrifty.errors import BadFile
 
+MOST_TEXT = 500_000_000  # characters of a file that is read whole; millions of arms
+
 
 def write_whole(path: Path, content: str | bytes) -> None:
-    """Write a file atomically: other readers see the old content or the new, never a part."""
+    """Write a file atomically: other readers see the old content or the new, never a part.
+
+    A link stays, and the file that it points to is written. An existing file keeps its mode.
+    """
     try:
-        temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+        data = content.encode() if isinstance(content, str) else content
+        mode = existing_mode(path)
+        target = Path(os.path.realpath(path))
+        temporary = target.with_name(f".{secrets.token_hex(8)}.part")
         try:
             with open(temporary, "xb") as file:
-                file.write(content.encode() if isinstance(content, str) else content)
+                if mode is not None:
+                    os.chmod(temporary, mode)
+                file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
-            os.replace(temporary, path)
+            os.replace(temporary, target)
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
-    except OSError as error:
-        raise BadFile(f"{path}: cannot be written: {error.strerror or error}") from None
+    except (OSError, ValueError) as error:
+        raise BadFile(f"{path}: cannot be written: {_reason(error)}") from None
+
+
+def existing_mode(path: Path) -> int | None:
+    """The mode of an existing file, None for a new one; BadFile for what is not a file."""
+    try:
+        found = os.stat(path).st_mode
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise BadFile(f"{path}: cannot be written: {_reason(error)}") from None
+    if not stat.S_ISREG(found):
+        raise BadFile(f"{path}: cannot be written: a folder, a device or a pipe, not a file")
+    return stat.S_IMODE(found)
+
+
+def _reason(error: OSError | ValueError) -> str:
+    """Why a path cannot be used; a ValueError is about characters in it or in the text."""
+    return str(error.strerror or error) if isinstance(error, OSError) else str(error)
 
 
 def make_folder(path: Path) -> None:
@@ -34,19 +64,53 @@ def make_folder(path: Path) -> None:
     try:
         path.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=path).close()
-    except OSError as error:
-        raise BadFile(f"{path}: cannot be written into: {error.strerror or error}") from None
+    except (OSError, ValueError) as error:
+        raise BadFile(f"{path}: cannot be written into: {_reason(error)}") from None
 
 
 def read_toml(path: Path) -> tuple[dict[str, Any], str]:
     """Read a TOML file: its content as a dictionary, and its text."""
     try:
-        text = path.read_text(encoding="utf-8")
-        return tomllib.loads(text), text
-    except OSError as error:
-        raise BadFile(f"{path}: {error.strerror or error}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        text = read_whole(path)
+    except UnicodeDecodeError as error:
         raise BadFile(f"{path}: not valid TOML: {error}") from None
+    return parse_toml(text, str(path)), text
+
+
+def parse_toml(text: str, where: str) -> dict[str, Any]:
+    """The content of a TOML text; errors start with `where`."""
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        why = str(error)
+    except ValueError:  # Python's limit on the digits of an integer
+        why = f"a whole number of more than {sys.get_int_max_str_digits()} digits"
+    raise BadFile(f"{where}: not valid TOML: {why}")
+
+
+def read_whole(path: Path) -> str:
+    """The text of a file; BadFile if it cannot be read or is too long, as an endless device is."""
+    try:
+        with open(path, encoding="utf-8", opener=_open_without_waiting) as file:
+            text = file.read(MOST_TEXT + 1)
+    except UnicodeDecodeError:
+        raise
+    except (OSError, ValueError) as error:
+        raise BadFile(f"{path}: {_reason(error)}") from None
+    if len(text) > MOST_TEXT:
+        raise BadFile(
+            f"{path}: a file of at most {MOST_TEXT / 1e6:g} MB expected, got a longer one"
+        )
+    return text
+
+
+def _open_without_waiting(path: str, flags: int) -> int:
+    """Open a file; a pipe that nobody writes to is empty, where it would wait for a writer."""
+    if not hasattr(os, "O_NONBLOCK"):  # a system without pipes that have paths
+        return os.open(path, flags)
+    descriptor = os.open(path, flags | os.O_NONBLOCK)
+    os.set_blocking(descriptor, True)
+    return descriptor
 
 
 def toml_literal(value: str | float | list[Any]) -> str:

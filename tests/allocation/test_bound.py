@@ -1,12 +1,15 @@
 """The bound of an instance: its certificate, its JSON, its words."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import thrifty as th
 from tests.oracles import certificate
+from thrifty.allocation import Status
+from thrifty.cli.tables import print_bound, print_bounds
 from thrifty.problem.catalog import CATALOG
 
 
@@ -86,3 +89,26 @@ def test_the_bound_does_not_depend_on_how_often_a_context_comes():
 )
 def test_words(sets, theta, words):
     assert th.lower_bound(th.Instance(th.ActionSets(sets), theta=theta)).in_words() == words
+
+
+def failed(upper):
+    found = th.lower_bound(th.instance("fixed-u0.1"))
+    solution = replace(found.solution, lower=3.0, value=upper, upper=upper, status=Status.FAILED)
+    return replace(found, solution=solution)
+
+
+@pytest.mark.parametrize("upper", [np.inf, 1e9])
+def test_a_failed_solve_says_so_and_is_valid_json(upper):
+    found = failed(upper)
+    assert found.in_words().startswith("The solve failed: C is at least 3; do not use the pulls")
+    answer = json.loads(json.dumps(found.to_json(), allow_nan=False))
+    shown = "inf" if upper == np.inf else upper
+    assert (answer["constant"], answer["lower"], answer["upper"]) == (shown, 3.0, shown)
+    assert answer["status"] == "failed"
+
+
+def test_tables_show_no_constant_after_a_failed_solve(capsys):
+    print_bound(failed(np.inf))
+    assert "C >= 3   (failed, FAILED)" in capsys.readouterr().out
+    print_bounds([failed(np.inf), th.lower_bound(th.instance("bounded"))])
+    assert "inf" not in capsys.readouterr().out

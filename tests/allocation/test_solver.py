@@ -240,6 +240,12 @@ FEATURES, GAPS, BEST = [[1, 0], [0, 1], [0.9, 0.5]], [0, 1, 0.1], [True, False, 
         ({"gaps": [0, np.inf, 0.1]}, "gaps[1]: a finite number expected, got inf"),
         ({"best": [True]}, "best: 3 flags (one per arm) expected, got [True]"),
         (
+            {"best": [[True], [True, False]]},
+            "best: 3 flags (one per arm) expected, got [[True], [True, False]]",
+        ),
+        ({"best": [2, 0, 0]}, "best: 3 flags (one per arm) expected, got [2, 0, 0]"),
+        ({"warm": 5}, "warm: what thrifty.allocate returned expected, got 5"),
+        (
             {"best": ["False", "True", "True"]},
             "best: 3 flags (one per arm) expected, got ['False', 'True', 'True']",
         ),

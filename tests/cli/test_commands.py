@@ -277,6 +277,46 @@ def test_a_bad_file_ends_with_file_key_and_expectation(tmp_path):
     )
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("bound", "a\n\x1b[31mb.toml"), r"a\n\x1b[31mb.toml: No such file or directory"),
+        (("report", "a\nb"), r"a\nb/results.json: not found; is a\nb the folder of"),
+        (("run", "--study", "/dev/zero"), "/dev/zero: a file of at most 500 MB expected"),
+        (("bound", "digits.toml"), "digits.toml: not valid TOML: a whole number of more than 4300"),
+        (("run", "--study", "digits.toml"), "digits.toml: not valid TOML: a whole number of more"),
+        (("bound", "wide.toml"), "wide.toml: contexts[0].arms[0]: at most 10000 numbers"),
+        (("run", "fixed-u0.1", "--out", "digits.toml"), "digits.toml: cannot be written into: "),
+        (("run", "fixed-u0.1", "--policy", "a\nb"), r"unknown policy 'a\nb'; known: "),
+    ],
+)
+def test_strange_files_and_paths_end_with_one_line_and_code_2(tmp_path, arguments, message):
+    (tmp_path / "digits.toml").write_text(f"horizon = {'9' * 5000}\n")
+    (tmp_path / "wide.toml").write_text(f"theta = [1]\n[[contexts]]\narms = [{[0] * 60_000}]\n")
+    done = thrifty(*arguments, folder=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"thrifty: {message}")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_an_error_about_memory_is_one_line():
+    code = """
+import sys
+from unittest.mock import patch
+import thrifty.cli.app as cli
+sys.argv = ["thrifty", "policies"]
+with patch("thrifty.cli.tables.print_policies", side_effect=MemoryError):
+    cli.main()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], check=False, capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (
+        2,
+        "thrifty: not enough memory: fewer arms or dimensions need less\n",
+    )
+
+
 def test_help_waits_for_neither_numpy_nor_the_compiler():
     code = """
 import sys
@@ -293,7 +333,7 @@ except SystemExit:
     assert done.stdout.rstrip().endswith("[]")
 
 
-def test_names_are_shown_without_control_characters(tmp_path):
+def test_control_characters_in_names_are_shown_escaped(tmp_path):
     path = tmp_path / "tricks.toml"
     names = ["[/b]", ":smile:", "colour \x1b[31m"]
     th.Instance(
@@ -303,7 +343,7 @@ def test_names_are_shown_without_control_characters(tmp_path):
     assert done.returncode == 0
     assert all(
         shown in done.stdout
-        for shown in ("[/b]", ":smile:", "colour ?[31m", "two?lines: 3 contexts")
+        for shown in ("[/b]", ":smile:", r"colour \x1b[31m", r"two\nlines: 3 contexts")
     )
 
 
@@ -326,7 +366,7 @@ def test_output_that_cannot_be_written_is_one_line():
             timeout=60,
         )
     assert done.returncode == 1
-    assert done.stderr == "thrifty: output: No space left on device\n"
+    assert done.stderr == "thrifty: standard output: No space left on device\n"
 
 
 def test_a_terminal_without_unicode(tmp_path):
@@ -354,7 +394,7 @@ with patch("thrifty.cli.tables.print_policies", fail):
         [sys.executable, "-c", code], check=False, capture_output=True, text=True, timeout=60
     )
     assert (done.returncode, done.stderr) == (
-        1,
+        2,
         "thrifty: /nowhere/at/all: No such file or directory\n",
     )
 

@@ -3,6 +3,7 @@
 import json
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 
@@ -70,7 +71,7 @@ def test_html_is_well_formed_and_needs_nothing_else(page):
     assert structure.open == []
     assert all(link.startswith("#") for link in structure.links)
     assert len(structure.ids) == len(set(structure.ids))
-    assert "<b>bold</b> & co | pipe $\\frac$ ?" in structure.words
+    assert "<b>bold</b> & co | pipe $\\frac$ \\n" in structure.words
     assert "http" not in re.sub(r'xmlns(:xlink)?="[^"]*"', "", html(page))
 
 
@@ -173,3 +174,30 @@ def test_powers_of_ten(number, text):
 )
 def test_plain_numbers(number, text):
     assert plain(number, 4) == text
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("[x](javascript:alert(1))", r"| \[x\](javascript:alert(1)) |"),
+        ("![x](http://a.b/c.png)", r"| !\[x\](http&#58;//a.b/c.png) |"),
+        ("<script>*_`~$", r"| &lt;script&gt;\*\_\`\~\$ |"),
+        ("a\\|b\nwww.c", r"| a\\\|b\\nwww&#46;c |"),
+    ],
+)
+def test_names_are_text_in_markdown(name, shown):
+    problem = th.Instance(th.instance("fixed-u0.1").sets, theta=[1, 0], name=name)
+    results = th.run(problem, "greedy", horizon=10, replications=2).results
+    assert shown in markdown(study_page(results, Path("nowhere")))
+
+
+def test_code_in_markdown_ends_where_it_ends():
+    page = Page("T", (), (Section("s", "S", rerun="thrifty report 'a``b'"),))
+    assert "To run it again: ``` thrifty report 'a``b' ```" in markdown(page)
+
+
+def test_markdown_over_a_device_is_refused_before_anything_is_written(page, tmp_path):
+    (tmp_path / "null").symlink_to("/dev/null")
+    with pytest.raises(th.BadFile, match=r"null: cannot be written: .* not a file"):
+        write_markdown(page, tmp_path / "null")
+    assert [path.name for path in tmp_path.iterdir()] == ["null"]

@@ -2,11 +2,15 @@
 
 import io
 import json
+import os
 import subprocess
 import sys
 import warnings
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -14,6 +18,8 @@ import thrifty as th
 from tests.agreement import same
 from tests.command_line import without_compiling
 from thrifty.errors import SetAside
+from thrifty.report.html import write_html
+from thrifty.report.pages import study_page
 from thrifty.studies.batches import ARRAYS, Batch, assemble, missing_ranges
 from thrifty.studies.store import Store, read_results
 from thrifty.studies.tasks import Task, _code, _source_files, compute
@@ -397,3 +403,62 @@ def test_policies_of_ones_own_are_kept_by_their_parameters_and_their_code(tmp_pa
     th.run("fixed-u0.1", FirstArm(2), out=tmp_path, horizon=50, replications=2)
     # it was of another study
     assert [path.name for path in tmp_path.glob("*study.toml*")] == ["_study.toml.aside"]
+
+
+def bomb_of_rows(path):
+    """As many rows of zeros as fit into a small file, under the name and head of a chunk."""
+    table = pq.read_table(path)
+    zeros = pa.table({name: np.zeros(10**6) for name in table.column_names})
+    pq.write_table(zeros.replace_schema_metadata(table.schema.metadata), path)
+
+
+def bomb_of_text(path):
+    """The right number of rows, one with a text of 100 MB."""
+    table = pq.read_table(path)
+    texts = ["x" * 10**8, *[""] * (len(table) - 1)]
+    column = table.schema.get_field_index("instance")
+    pq.write_table(table.set_column(column, "instance", [texts]), path, compression="zstd")
+
+
+@pytest.mark.parametrize("bomb", [bomb_of_rows, bomb_of_text])
+def test_a_file_larger_than_its_task_is_refused_before_it_is_decompressed(
+    tmp_path, monkeypatch, bomb
+):
+    th.run("fixed-u0.1", "lints", out=tmp_path, **SETTINGS)
+    [path] = files_of(tmp_path)
+    bomb(path)
+    assert path.stat().st_size < 10**6
+    for owner, name in ((pq.ParquetFile, "read"), (pq, "read_table")):
+        monkeypatch.setattr(owner, name, lambda *_, **__: pytest.fail("decompressed"))
+    with pytest.warns(SetAside, match="its size is not that of its task"):
+        th.run("fixed-u0.1", "lints", out=tmp_path, **SETTINGS)
+
+
+@pytest.mark.parametrize("spoil", SPOILERS)
+def test_a_report_names_the_file_that_cannot_be_trusted(tmp_path, spoil):
+    th.run("fixed-u0.1", "lints", out=tmp_path, **SETTINGS)
+    [path] = files_of(tmp_path)
+    spoil(path)
+    with pytest.raises(th.BadFile) as caught:
+        read_results(tmp_path)
+    assert str(caught.value).startswith(f"{path}: ")
+
+
+def test_a_folder_whose_name_is_not_utf8(tmp_path):
+    folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff"))
+    first = th.run("fixed-u0.1", "lints", out=folder, **SETTINGS)
+    [path] = files_of(folder)
+    before = path.stat().st_mtime_ns
+    assert same(first, th.run("fixed-u0.1", "lints", out=folder, **SETTINGS))
+    assert path.stat().st_mtime_ns == before
+    page = study_page(read_results(folder), folder)
+    assert r"\udcff" in write_html(page, folder).read_text()
+
+
+def test_a_bound_that_cannot_be_computed_is_left_out(tmp_path, monkeypatch):
+    bound = th.lower_bound(th.instance("fixed-u0.1"))
+    failed = replace(bound, solution=replace(bound.solution, status="failed", upper=np.inf))
+    monkeypatch.setattr("thrifty.studies.study.lower_bound", lambda _: failed)
+    [result] = th.run("fixed-u0.1", "lints", out=tmp_path, **SETTINGS).results
+    assert (result.constant, result.ratio) == (None, None)
+    assert "Infinity" not in (tmp_path / "results.json").read_text()

@@ -172,6 +172,8 @@ def _start(warm: Allocation | None, k: int) -> tuple[Floats, Floats]:
     """Copies of the pulls (k,) and prices (k,) of a warm start; zeros without one."""
     if warm is None:
         return np.zeros(k), np.zeros(k)
+    if not isinstance(warm, Allocation):
+        raise InvalidInput("warm", "what thrifty.allocate returned", warm)
     if warm.pulls.shape != (k,):
         raise InvalidInput("warm", f"an allocation of {k} arms", len(warm.pulls))
     return np.array(warm.pulls, dtype=np.float64), np.array(warm.prices, dtype=np.float64)
@@ -249,7 +251,10 @@ def _check_features(features: ArrayLike) -> Floats:
 
 
 def _check_flags(best: ArrayLike, k: int) -> Bools:
-    flags = np.asarray(best)
+    try:
+        flags = np.asarray(best)
+    except ValueError:  # rows of different lengths
+        flags = np.empty(0)
     if (
         flags.shape != (k,)
         or flags.dtype.kind not in "biuf"

@@ -94,7 +94,9 @@ class Bound:
         return rows
 
     def in_words(self) -> str:
-        """The meaning of the constant in one sentence."""
+        """The meaning of the constant in one sentence; after a failed solve, what is known."""
+        if self.status == Status.FAILED:
+            return f"The solve failed: C is at least {self.lower:.6g}; {self.status.advice}."
         if self.instance.optimal.all():
             return "Every arm is optimal: there is nothing to explore."
         if self.reduced_dimension == 0:
@@ -109,20 +111,27 @@ class Bound:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """The content of `thrifty bound --json`; a contract."""
+        """The content of `thrifty bound --json`; a contract.
+
+        Infinity is the string "inf": pulls of optimal arms, and, if the status is failed, perhaps
+        constant, upper and gap.
+        """
         return {
-            "constant": self.constant,
-            "lower": self.lower,
-            "upper": self.upper,
-            "gap": self.gap,
+            "constant": _json_number(self.constant),
+            "lower": _json_number(self.lower),
+            "upper": _json_number(self.upper),
+            "gap": _json_number(self.gap),
             "status": str(self.status),
             "reduced_dimension": self.reduced_dimension,
             "optimal": self.instance.best_arms.tolist(),
             "allocation": [
-                [pulls if math.isfinite(pulls) else "inf" for pulls in arms.tolist()]
-                for arms in self.allocation
+                [_json_number(pulls) for pulls in arms.tolist()] for arms in self.allocation
             ],
         }
+
+
+def _json_number(value: float) -> float | str:
+    return value if math.isfinite(value) else str(value)
 
 
 def lower_bound(instance: Instance, *, tol: float = TOLERANCE) -> Bound:

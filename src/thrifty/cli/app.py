@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from thrifty.cli import lookups, studies, warming
-from thrifty.errors import ThriftyError
+from thrifty.errors import ThriftyError, escaped
 
 app = typer.Typer(
     help="Exploration that costs no more than it must: linear contextual bandits, their "
@@ -49,8 +49,13 @@ def main() -> None:
             _say(message)
         code = 2
     except OSError as error:
-        _say(f"{error.filename or 'output'}: {error.strerror or error}")
-        os._exit(1)  # without flushing: the buffers cannot be written either
+        _say(f"{error.filename or 'standard output'}: {error.strerror or error}")
+        if error.filename is None:
+            os._exit(1)  # without flushing: the buffers cannot be written either
+        code = 2
+    except MemoryError:
+        _say("not enough memory: fewer arms or dimensions need less")
+        code = 2
     except (typer.Abort, KeyboardInterrupt):
         code = 130
     sys.exit(code)
@@ -85,4 +90,4 @@ def _show_log() -> None:
 
 
 def _say(message: object) -> None:
-    print(f"thrifty: {message}", file=sys.stderr)
+    print(f"thrifty: {escaped(str(message))}", file=sys.stderr)

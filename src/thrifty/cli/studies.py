@@ -11,7 +11,7 @@ import typer
 
 from thrifty.cli import tables
 from thrifty.cli.options import Instances, Json, OnCluster, Threads, check_quick_or_full
-from thrifty.errors import NOTHING, BadFile, InvalidInput, MissingPackage
+from thrifty.errors import NOTHING, BadFile, InvalidInput, MissingPackage, escaped
 
 if TYPE_CHECKING:
     from thrifty.report.pages import Page
@@ -270,8 +270,8 @@ def _resumable(out: str | None) -> Iterator[None]:
     except KeyboardInterrupt:
         if out is not None:
             print(
-                f"thrifty: interrupted; results so far are in {out}: run the same command again "
-                "to continue",
+                f"thrifty: interrupted; results so far are in {escaped(out)}: run the same command "
+                "again to continue",
                 file=sys.stderr,
             )
         raise

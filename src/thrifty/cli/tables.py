@@ -44,9 +44,7 @@ def print_study(study: "Study") -> None:
         ]
         ratio = "" if result.ratio is None else f"{result.ratio:.3g}"
         horizon = [f"{result.horizon:,}"] if several else []
-        table.add_row(
-            printable(result.instance.name), printable(result.policy), *horizon, *numbers, ratio
-        )
+        _add_row(table, result.instance.name, result.policy, *horizon, *numbers, ratio)
     _show(table)
     longest = max(result.horizon for result in study.results)
     split = [
@@ -79,10 +77,9 @@ def _print_labels(results: list["Result"]) -> None:
                     if label == "matched"
                     else ""
                 )
-                who = (printable(result.instance.name), printable(result.policy), label)
-                table.add_row(
-                    *who, f"{mean['rounds']:,.0f}", f"{mean['regret']:.4g}", share, solves
-                )
+                who = (result.instance.name, result.policy, label)
+                numbers = (f"{mean['rounds']:,.0f}", f"{mean['regret']:.4g}", share, solves)
+                _add_row(table, *who, *numbers)
     _show(table)
 
 
@@ -122,8 +119,14 @@ def print_bound(found: "Bound") -> None:
     problem, sets = found.instance, found.instance.sets
     size = {"contexts": sets.contexts, "arms": len(sets.rows), "dimension": sets.dimension}
     print(f"{printable(problem.name)}: {_size(size)}, noise {problem.noise:g}")
-    print(f"C = {found.constant:.6g}   ({found.status}, {_certified(found)})")
+    print(f"C {_constant(found)}   ({found.status}, {_certified(found)})")
     print(found.in_words())
+    if found.status != "failed":
+        _print_carriers(found)
+
+
+def _print_carriers(found: "Bound") -> None:
+    """Print the arms that carry the optimal allocation."""
     table = _table(
         "context",
         "probability",
@@ -137,18 +140,12 @@ def print_bound(found: "Bound") -> None:
     for row in carriers[:MOST_ROWS]:
         pulls = "free" if row.free else f"{row.pulls:.6g}"
         share = "" if row.free else f"{row.share:.1%}"
-        table.add_row(
-            printable(row.context),
-            f"{row.probability:g}",
-            printable(row.arm),
-            f"{row.gap:.6g}",
-            pulls,
-            share,
-        )
+        numbers = (f"{row.gap:.6g}", pulls, share)
+        _add_row(table, row.context, f"{row.probability:g}", row.arm, *numbers)
     _show(table)
     if len(carriers) > MOST_ROWS:
         print(f"and {len(carriers) - MOST_ROWS} more (--json has all)")
-    idle = len(sets.rows) - len(carriers)
+    idle = len(found.instance.sets.rows) - len(carriers)
     if idle:
         print(
             "The other arm needs no pulls of its own."
@@ -172,21 +169,13 @@ def print_bounds(bounds: list["Bound"]) -> None:
     )
     for found in bounds:
         sets = found.instance.sets
-        exploring = [row for row in found.carriers() if not row.free]
-        who = ", ".join(
-            f"{printable(row.context)}/{printable(row.arm)} {row.share:.0%}"
-            for row in exploring[:3]
-        ) + (", ..." if len(exploring) > 3 else "")
         counts = [
             str(count)
             for count in (sets.contexts, len(sets.rows), sets.dimension, found.reduced_dimension)
         ]
-        table.add_row(
-            printable(found.instance.name),
-            *counts,
-            f"{found.constant:.6g}",
-            _certified(found),
-            who or "free",
+        constant = _constant(found).removeprefix("= ")
+        _add_row(
+            table, found.instance.name, *counts, constant, _certified(found), _explorers(found)
         )
     _show(table)
     print(
@@ -194,6 +183,22 @@ def print_bounds(bounds: list["Bound"]) -> None:
         "per log n that no"
     )
     print("consistent policy can beat; exploration: context/arm and its share of C.")
+
+
+def _explorers(found: "Bound") -> str:
+    """The first arms that exploration needs, each with its share of C."""
+    if found.status == "failed":
+        return ""
+    exploring = [row for row in found.carriers() if not row.free]
+    who = ", ".join(
+        f"{printable(row.context)}/{printable(row.arm)} {row.share:.0%}" for row in exploring[:3]
+    )
+    return who + (", ..." if len(exploring) > 3 else "") if who else "free"
+
+
+def _constant(found: "Bound") -> str:
+    """What is known about C: its value, or after a failed solve a lower bound."""
+    return f">= {found.lower:.6g}" if found.status == "failed" else f"= {found.constant:.6g}"
 
 
 def _certified(found: "Bound") -> str:
@@ -215,6 +220,10 @@ def _table(*headers: str, numeric: tuple[str, ...]) -> "Table":
             overflow="fold",
         )
     return table
+
+
+def _add_row(table: "Table", *cells: str) -> None:
+    table.add_row(*map(printable, cells))
 
 
 def _show(table: "Table") -> None:
@@ -273,7 +282,8 @@ def print_standings(standings: Mapping[str, Sequence["Standing"]]) -> None:
                     plain(standing.worst, 3),
                     tail,
                 )
-                table.add_row(
+                _add_row(
+                    table,
                     standing.policy,
                     *numbers,
                     f"{standing.stuck} of {standing.runs:,}",

@@ -9,6 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from thrifty.errors import NOTHING, InvalidInput, UnknownName
 from thrifty.numerics.arrays import Floats, Ints, finite_numbers, numeric
+from thrifty.problem.names import check_names
+
+MOST_DIMENSIONS = 10_000  # policies and bounds keep (d, d) matrices, of 0.8 GB then
 
 
 class ActionSets:
@@ -101,12 +104,16 @@ class ActionSets:
     def context_index(self, context: int | str) -> int:
         """The index of a context given by index or name."""
         if isinstance(context, str):
-            if context not in self.context_names:
+            if context not in self._context_indices:
                 raise UnknownName("context", context, self.context_names)
-            return self.context_names.index(context)
+            return self._context_indices[context]
         if not isinstance(context, int | np.integer) or not 0 <= context < self.contexts:
             raise InvalidInput("context", f"an index from 0 to {self.contexts - 1}", context)
         return int(context)
+
+    @cached_property
+    def _context_indices(self) -> dict[str, int]:
+        return {name: m for m, name in enumerate(self.context_names)}
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -132,6 +139,12 @@ def _blocks(sets: Sequence[ArrayLike]) -> list[Floats]:
         raise InvalidInput("contexts", "at least one action set", NOTHING)
     blocks = [_block(arms, f"contexts[{m}].arms") for m, arms in enumerate(sets)]
     dimension = blocks[0].shape[1]
+    if dimension > MOST_DIMENSIONS:
+        raise InvalidInput(
+            "contexts[0].arms[0]",
+            f"at most {MOST_DIMENSIONS} numbers (memory grows with their square)",
+            dimension,
+        )
     for m, block in enumerate(blocks):
         if block.shape[1] != dimension:
             raise InvalidInput(
@@ -183,9 +196,7 @@ def _names(names: Sequence[str] | None, count: int, where: str, kind: str) -> tu
         raise InvalidInput(where, "a list of strings", names)
     if len(names) != count:
         raise InvalidInput(where, f"a list of {count} (one for each {kind})", names)
-    for i, name in enumerate(names):
-        if name in names[:i]:
-            raise InvalidInput(f"{where}[{i}]", "a name not used before", name)
+    check_names(names, where)
     return tuple(names)
 
 

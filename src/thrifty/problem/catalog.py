@@ -98,7 +98,7 @@ _ENSEMBLE_STREAM = 4  # after the four streams of a replication (numerics/stream
 
 def problem(name: str | os.PathLike[str]) -> Problem:
     """An instance by its name or file; or, with `seed=each` among its parameters, an ensemble."""
-    text = os.fspath(name)
+    text = _text(name)
     family, _, given = text.partition(":")
     if EACH not in given.split(",") or family not in FAMILIES:
         return instance(text)
@@ -109,7 +109,7 @@ def problem(name: str | os.PathLike[str]) -> Problem:
 
 def instance(name: str | os.PathLike[str]) -> Instance:
     """An instance of the catalog, `fixed-u0.1` or `end-of-optimism:eps=0.01`, or a TOML file."""
-    text = os.fspath(name)
+    text = _text(name)
     family, _, given = ALIASES.get(text, text).partition(":")
     if (
         text.endswith(".toml")
@@ -125,6 +125,13 @@ def instance(name: str | os.PathLike[str]) -> Instance:
     return Instance(
         made.sets, theta=made.theta, probabilities=made.probabilities, noise=made.noise, name=text
     )
+
+
+def _text(name: str | os.PathLike[str]) -> str:
+    text = os.fspath(name) if isinstance(name, str | os.PathLike) else name
+    if not isinstance(text, str):
+        raise InvalidInput("instance", "a name such as fixed-u0.1, or the path of a file", name)
+    return text
 
 
 def describe() -> list[dict[str, Any]]:

@@ -1,7 +1,6 @@
 """Instance: action sets and the truth that only a simulator knows; TOML files."""
 
 import os
-import tomllib
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -11,9 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from thrifty.errors import NOTHING, BadFile, InvalidInput, UnknownName
-from thrifty.files import read_toml, toml_literal, write_whole
+from thrifty.files import parse_toml, read_toml, toml_literal, write_whole
 from thrifty.numerics.arrays import Bools, Floats, Ints, finite_numbers, positive_number
 from thrifty.problem.action_sets import ActionSets, default_names
+from thrifty.problem.names import check_name
 
 _KEYS = ("name", "theta", "noise", "contexts")
 _CONTEXT_KEYS = ("name", "probability", "arms", "arm_names")
@@ -50,8 +50,7 @@ class Instance:
             )
         self.probabilities: Floats = _law(probabilities, sets.contexts)
         self.noise = positive_number(noise, "noise")
-        if not isinstance(name, str):
-            raise InvalidInput("name", "a string", name)
+        check_name(name, "name")
         self.name = name
         self.theta.setflags(write=False)
         self.probabilities.setflags(write=False)
@@ -100,11 +99,12 @@ class Instance:
             f"theta = {toml_literal(self.theta.tolist())}",
             f"noise = {toml_literal(self.noise)}",
         ]
+        named = self.sets.context_names != default_names(self.sets.contexts)
         for m, (name, probability) in enumerate(
             zip(self.sets.context_names, self.probabilities.tolist(), strict=True)
         ):
             lines += ["", "[[contexts]]"]
-            if self.sets.context_names != default_names(self.sets.contexts):
+            if named:
                 lines += [f"name = {toml_literal(name)}"]
             lines += [f"probability = {toml_literal(probability)}", "arms = ["]
             lines += [f"    {toml_literal(arm)}," for arm in self.sets.arms(m).tolist()] + ["]"]
@@ -116,14 +116,16 @@ class Instance:
     def load(cls, path: str | os.PathLike[str]) -> "Instance":
         """Read an instance from a TOML file."""
         try:
-            return _from_document(read_toml(Path(path))[0], default_name=Path(path).stem)
+            # characters that are not UTF-8 as escapes: a name must be text
+            stem = Path(path).stem.encode(errors="backslashreplace").decode()
+            return _from_document(read_toml(Path(path))[0], default_name=stem)
         except (InvalidInput, UnknownName) as error:
             raise BadFile(f"{path}: {error}") from None
 
     @classmethod
     def from_toml(cls, text: str) -> "Instance":
         """The instance that a TOML text describes."""
-        return _from_document(tomllib.loads(text), default_name="")
+        return _from_document(parse_toml(text, "text"), default_name="")
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -199,7 +201,7 @@ def _from_document(document: Mapping[str, Any], *, default_name: str) -> Instanc
     )
     given = [m for m, table in enumerate(contexts) if "probability" in table]
     if given and len(given) < len(contexts):
-        missing = next(m for m in range(len(contexts)) if m not in given)
+        missing = next(m for m, table in enumerate(contexts) if "probability" not in table)
         raise InvalidInput(
             f"contexts[{missing}].probability", f"a number (contexts[{given[0]}] has one)", NOTHING
         )

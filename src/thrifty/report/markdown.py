@@ -2,12 +2,13 @@
 
 import html
 import json
+import re
 import textwrap
 from pathlib import Path
 from typing import Any
 
 from thrifty.errors import InvalidInput
-from thrifty.files import make_folder, write_whole
+from thrifty.files import existing_mode, make_folder, write_whole
 from thrifty.report.pages import Page, Section, Statement, Table, result_table, save_figures
 from thrifty.studies.progress import progress_bar
 
@@ -43,6 +44,7 @@ def write_markdown(page: Page, path: Path, *, progress: bool | None = None) -> N
     """Write a page, its figures, and the numbers of its results as JSON, to detect stale pages."""
     if path.is_dir() or not path.name:
         raise InvalidInput("--markdown", "the name of a file", str(path))
+    existing_mode(path)  # refuses a device before figures are put beside it
     make_folder(path.parent)
     with progress_bar("drawing", len(page.pictures), show=progress) as bar:
         save_figures(page, path.parent / FIGURES, bar, ("svg",))
@@ -99,7 +101,7 @@ def _section(section: Section) -> list[str]:
     if section.results:
         blocks.append(_table(result_table(section.results)))
     if section.rerun:
-        blocks.append(f"To run it again: `{section.rerun}`")
+        blocks.append(f"To run it again: {_code(section.rerun)}")
     return blocks
 
 
@@ -112,7 +114,15 @@ def _table(table: Table) -> str:
 
 
 def _cell(text: str) -> str:
-    return html.escape(text, quote=False).replace("|", r"\|")
+    """Text as it is in a table: neither markup, nor a column, nor a link."""
+    literal = re.sub(r"([\\`*_\[\]|~$])", r"\\\1", html.escape(text, quote=False))
+    return re.sub(r":(?=//)|(?<=www)\.", lambda found: f"&#{ord(found[0])};", literal)
+
+
+def _code(text: str) -> str:
+    """Text as code, between more backticks than it contains in a row."""
+    fence = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
+    return f"{fence}{text}{fence}" if len(fence) == 1 else f"{fence} {text} {fence}"
 
 
 def _anchor(name: str, page: Page) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from thrifty.errors import escaped
 from thrifty.files import make_folder
 from thrifty.report.drawing import save_figure
 from thrifty.report.figures import (
@@ -185,7 +186,7 @@ def study_page(results: Sequence[Result], folder: Path) -> Page:
     """The page of a study that is kept in a folder."""
     file = folder / "study.toml"
     rerun = (
-        shlex.join(["thrifty", "run", "--study", str(file), "--out", str(folder)])
+        escaped(shlex.join(["thrifty", "run", "--study", str(file), "--out", str(folder)]))
         if file.exists()
         else ""
     )

@@ -3,6 +3,8 @@
 import math
 from collections.abc import Sequence
 
+from thrifty.errors import escaped
+
 
 def plain(number: float, digits: int) -> str:
     """A number with `digits` significant digits, without an exponent unless it is tiny."""
@@ -10,8 +12,8 @@ def plain(number: float, digits: int) -> str:
 
 
 def printable(name: str, most: int = 200) -> str:
-    """A name without control characters, shortened to `most` characters."""
-    text = "".join(character if character.isprintable() else "?" for character in name)
+    """A name with control characters escaped, shortened to `most` characters."""
+    text = escaped(name)
     return text if len(text) <= most else text[: most - 1] + "…"
 
 

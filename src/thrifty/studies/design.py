@@ -1,7 +1,7 @@
 """Designs of studies: the validated arguments of `thrifty.run`."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -14,6 +14,7 @@ from thrifty.policies import policy as named_policy
 from thrifty.problem.catalog import Ensemble, Problem
 from thrifty.problem.catalog import problem as named_problem
 from thrifty.problem.instances import Instance
+from thrifty.problem.names import check_distinct, check_names
 from thrifty.simulation.loop import truth_of
 from thrifty.simulation.replication import AnyPolicy, name_of
 from thrifty.studies.study_files import STUDY, StudyFile, write_study
@@ -90,9 +91,9 @@ def design_study(
         if not isinstance(item, Instance | Ensemble):
             raise InvalidInput("instances", "thrifty.Instance, or the name of one", item)
         truth_of(item.instance(design.seed, 0) if isinstance(item, Ensemble) else item, rewards)
-    _check_distinct([item.name for item in design.problems], "instances")
-    _check_distinct([name_of(policy) for policy in design.policies], "policies")
-    _check_distinct([str(n) for n in design.horizons], "horizon")
+    check_names([item.name for item in design.problems], "instances")
+    check_names([name_of(policy) for policy in design.policies], "policies")
+    check_distinct([str(n) for n in design.horizons], "horizon", "each horizon once")
     return design
 
 
@@ -102,16 +103,6 @@ def whole_number(value: float, where: str, most: int, *, least: int = 1) -> int:
     if not least <= number <= most or number != int(number):
         raise InvalidInput(where, f"a whole number from {least} to {most:g}", value)
     return int(value)
-
-
-def _check_distinct(names: Sequence[str], where: str) -> None:
-    for i, name in enumerate(names):
-        if name in names[:i]:
-            raise InvalidInput(
-                f"{where}[{i}]",
-                "a name not used before" if where != "horizon" else "each horizon once",
-                name,
-            )
 
 
 def _as_list(items: Any, where: str) -> list[Any]:

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
 
+from thrifty.errors import escaped
+
 
 class Bar(Protocol):
     """A progress bar."""
@@ -63,7 +65,8 @@ def progress_bar(text: str, total: float, *, show: bool | None = None) -> Iterat
                 fields: dict[str, Any] = {} if note is None else {"note": note}
                 # a new text is shown at once, however short the step
                 shown = text is not None
-                progress.update(task, advance=amount, description=text, refresh=shown, **fields)
+                line = None if text is None else escaped(text)
+                progress.update(task, advance=amount, description=line, refresh=shown, **fields)
 
         yield _RichBar()
 

@@ -28,7 +28,8 @@ class Result:
     rounds : (R, c, L) cumulative number of rounds at each checkpoint, by label
     solves, unsolved : (R,) solves of the allocation program, and those that missed its tolerance
     seconds : computing time without compilation, divided by the number of threads
-    constant : C of the lower bound; None for ensembles and for rewards that are not Gaussian
+    constant : C of the lower bound; None for ensembles, for rewards that are not Gaussian, and
+        where its solve failed
     chunks : the folder of its Parquet files, relative to the study's folder; None if not kept
     """
 

@@ -8,6 +8,8 @@ import hashlib
 import io
 import json
 import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,12 +24,15 @@ from thrifty.problem.instances import Instance
 from thrifty.simulation.replication import checkpoints
 from thrifty.studies.batches import ARRAYS, Batch, assemble, missing_ranges
 from thrifty.studies.results import Result
-from thrifty.studies.tasks import Task, digest_of, key_of
+from thrifty.studies.tasks import CHUNK_REPLICATIONS, Task, digest_of, key_of
 
 if TYPE_CHECKING:
     import pyarrow
+    from pyarrow import parquet
 
 FORMAT = 1
+_COLUMNS, _WIDTH = 9, 16  # columns of a file, and bytes that a number takes at most
+_MARGIN = 1 << 20  # bytes for headers
 # columns whose values repeat: compressed with a dictionary
 _REPETITIVE = ["instance", "policy", "label", "replicate", "round", "solves", "unsolved"]
 CHUNKS = "chunks"  # the folder of Parquet files in a study's folder
@@ -68,9 +73,7 @@ class Store:
         batches = []
         for path in _files(self.home(task)):
             try:
-                found, batch = _from_parquet(path)
-                if found != task.identity:
-                    raise _Untrusted("it belongs to another task")
+                _, batch = _from_parquet(path, lambda found: found == task.identity)
                 batches.append(batch)
             except _Untrusted as error:
                 _set_aside(path, str(error))
@@ -131,13 +134,17 @@ def _to_parquet(identity: dict[str, Any], batch: Batch) -> bytes:
     return file.getvalue()
 
 
-def _from_parquet(path: Path) -> tuple[dict[str, Any], Batch]:
-    """The identity of the task and the batch in a file, verified."""
+def _from_parquet(
+    path: Path, belongs: Callable[[dict[str, Any]], bool]
+) -> tuple[dict[str, Any], Batch]:
+    """The identity of the task, which must belong here, and the batch in a file, verified."""
     import pyarrow
     from pyarrow import parquet
 
     try:
-        table = parquet.read_table(path, partitioning=None)
+        with open(path, "rb") as raw, parquet.ParquetFile(raw) as file:
+            head = _head(file, belongs)
+            table = file.read()
     except FileNotFoundError:
         raise
     except PermissionError as error:
@@ -146,16 +153,49 @@ def _from_parquet(path: Path) -> tuple[dict[str, Any], Batch]:
         raise _Untrusted(
             f"not a readable Parquet file ({' '.join(str(error).split())[:80]})"
         ) from None
-    try:
-        head = json.loads(table.schema.metadata[b"thrifty"])
+    with _as_untrusted():
         identity = head["question"]
         batch = _batch(table, head, len(checkpoints(identity["horizon"])), len(identity["labels"]))
         sound = (
-            head["format"] == FORMAT
-            and head["digest"] == _digest(identity, batch)
+            head["digest"] == _digest(identity, batch)
             and path.name == _name(batch)
             and _table(identity, batch).equals(table)
         )
+    if not sound:
+        raise _Untrusted("its numbers do not match its digest")
+    return identity, batch
+
+
+def _head(file: "parquet.ParquetFile", belongs: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+    """What a file says about itself, and can have: numbers are decompressed only afterwards."""
+    with _as_untrusted():
+        written = file.schema_arrow.metadata[b"thrifty"]
+        head: dict[str, Any] = json.loads(written)
+        identity, replications = head["question"], head["stop"] - head["first"]
+        rows = replications * len(checkpoints(identity["horizon"])) * len(identity["labels"])
+        sizes = (file.metadata.row_group(i) for i in range(file.metadata.num_row_groups))
+        fits = (
+            head["format"] == FORMAT
+            and 0 < replications <= CHUNK_REPLICATIONS
+            and (file.metadata.num_rows, file.metadata.num_columns) == (rows, _COLUMNS)
+            and sum(group.total_byte_size for group in sizes)
+            <= rows * _COLUMNS * _WIDTH + 2 * len(written) + _MARGIN
+        )
+        ours = belongs(identity)
+    if not ours:
+        raise _Untrusted("it belongs to another task")
+    if not fits:
+        raise _Untrusted("its size is not that of its task")
+    return head
+
+
+@contextmanager
+def _as_untrusted() -> Iterator[None]:
+    """Errors that a file of other content causes, as _Untrusted."""
+    import pyarrow
+
+    try:
+        yield
     except (
         TypeError,
         KeyError,
@@ -166,9 +206,6 @@ def _from_parquet(path: Path) -> tuple[dict[str, Any], Batch]:
         pyarrow.ArrowException,
     ):
         raise _Untrusted("not a results file of thrifty") from None
-    if not sound:
-        raise _Untrusted("its numbers do not match its digest")
-    return identity, batch
 
 
 def _table(identity: dict[str, Any], batch: Batch) -> "pyarrow.Table":
@@ -255,14 +292,19 @@ def _read_result(folder: Path, entry: dict[str, Any]) -> Result:
     expected = {key: entry[key] for key in ("policy", "horizon", "seed", "rewards")} | {
         "instance_name": entry["instance"]
     }
+
+    def belongs(found: dict[str, Any]) -> bool:
+        return home.name.endswith(f"_{key_of(found)}") and all(
+            found[key] == value for key, value in expected.items()
+        )
+
     identity: dict[str, Any] = {}
     batches = []
     for path in _files(home):
-        identity, batch = _from_parquet(path)
-        if not home.name.endswith(f"_{key_of(identity)}") or any(
-            identity[key] != value for key, value in expected.items()
-        ):
-            raise _Untrusted(f"{path}: it belongs to another task")
+        try:
+            identity, batch = _from_parquet(path, belongs)
+        except _Untrusted as error:
+            raise _Untrusted(f"{path}: {error}") from None
         batches.append(batch)
     replications, constant = int(entry["replications"]), entry["constant"]
     if replications < 1 or missing_ranges(batches, replications):

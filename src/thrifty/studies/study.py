@@ -198,16 +198,18 @@ def _look_up(studies: Sequence[tuple[Design, Path | None]], progress: bool | Non
 
 
 def _constants(work: Sequence[_Work], progress: bool | None) -> dict[Problem, float | None]:
-    """The constant C of each problem; None for ensembles and rewards that are not Gaussian."""
+    """The constant C of each problem.
+
+    None for ensembles, for rewards that are not Gaussian, and where the solve fails.
+    """
     problems = {one.task.problem: one.task.rewards for one in work}
     constants: dict[Problem, float | None] = {}
     with progress_bar("computing lower bounds", len(problems), show=progress) as bar:
         for problem, rewards in problems.items():
-            constants[problem] = (
-                lower_bound(problem).constant
-                if rewards == "gaussian" and isinstance(problem, Instance)
-                else None
-            )
+            constants[problem] = None
+            if rewards == "gaussian" and isinstance(problem, Instance):
+                bound = lower_bound(problem)
+                constants[problem] = None if bound.status == "failed" else bound.constant
             bar.advance()
     return constants
 

@@ -39,6 +39,7 @@ from thrifty.studies.batches import ARRAYS, Batch
 # Approximate time of a chunk: its file then costs about a hundredth of it, and little is lost when
 # a study is interrupted.
 CHUNK_SECONDS = 1.0
+CHUNK_REPLICATIONS = 1000  # of a chunk, at most
 _TERMS_PER_SECOND = 3e8  # products of x^T V^-1 x over all arms
 _LEAST_ROUND = 1e-7  # seconds per round of a compiled policy, at least
 _PLAIN_ROUND = 3e-5  # seconds per round of a policy in plain Python, approximately
@@ -146,7 +147,8 @@ class Task:
 
     def chunks(self, missing: range) -> "list[Chunk]":
         """A range of replications, split into chunks of about CHUNK_SECONDS."""
-        size = int(max(1, min(1000, CHUNK_SECONDS / (self.seconds_per_round * self.horizon))))
+        affordable = CHUNK_SECONDS / (self.seconds_per_round * self.horizon)
+        size = int(max(1, min(CHUNK_REPLICATIONS, affordable)))
         return [
             Chunk(self, first, min(first + size, missing.stop))
             for first in range(missing.start, missing.stop, size)

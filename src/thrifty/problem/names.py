@@ -1,0 +1,43 @@
+"""Names of instances, contexts, arms and policies: text that files can hold, each used once."""
+
+from collections.abc import Sequence
+
+from thrifty.errors import InvalidInput
+
+
+def check_name(name: object, where: str) -> None:
+    """Raise InvalidInput unless a name is a string that UTF-8 can encode."""
+    if not isinstance(name, str):
+        raise InvalidInput(where, "a string", name)
+    if not _encodable(name):
+        raise InvalidInput(where, "text without surrogates, which files cannot hold", name)
+
+
+def check_names(names: Sequence[str], where: str) -> None:
+    """Raise InvalidInput unless all names are strings that UTF-8 can encode, and differ."""
+    if all(isinstance(name, str) for name in names) and _encodable("".join(names)):
+        check_distinct(names, where)
+        return
+    for i, name in enumerate(names):  # only to say which one
+        check_name(name, f"{where}[{i}]")
+
+
+def check_distinct(
+    names: Sequence[str], where: str, expected: str = "a name not used before"
+) -> None:
+    """Raise InvalidInput for the first name that was used before."""
+    if len(set(names)) == len(names):
+        return
+    seen = set()
+    for i, name in enumerate(names):
+        if name in seen:
+            raise InvalidInput(f"{where}[{i}]", expected, name)
+        seen.add(name)
+
+
+def _encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
