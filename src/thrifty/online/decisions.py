@@ -26,8 +26,7 @@ class Decision(NamedTuple):
     gap: float
 
 
-@dataclass(slots=True)
-class Pending:
+class Pending(NamedTuple):
     """A decision whose reward has not arrived."""
 
     decision: Decision

@@ -8,7 +8,6 @@ entries here that belong to it (`_recover`).
 
 import os
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from threading import RLock
@@ -46,6 +45,8 @@ from thrifty.policies.shared.ledger import Renumbering
 from thrifty.problem.action_sets import ActionSets
 
 LARGEST_REWARD = 1 / RANGE
+_INDEX_TYPES = (str, int)
+_new = tuple.__new__
 
 
 class Learner:
@@ -62,7 +63,8 @@ class Learner:
     # set together by _attributes
     sets: ActionSets
     state: Any  # of the policy
-    _contexts: dict[str, int]
+    _contexts: dict[str | int, int]  # by name, and by index
+    _names: list[tuple[str, tuple[str, ...]]]  # of each context, and of its arms
     _starts: list[int]  # the first row of each context
     _arms: list[Ints]  # the rows of each context
     _random: bool  # whether the policy draws random numbers
@@ -81,9 +83,9 @@ class Learner:
         if not isinstance(policy, Policy):
             raise InvalidInput("policy", "a compiled policy such as thrifty.OAM()", policy)
         _check_sets(sets)
-        self.policy, self.noise = policy, noise_level(noise)
+        self.policy, self.noise, self._labels = policy, noise_level(noise), policy.labels
         self.pending: dict[int, Pending] = {}
-        self._lock = RLock()
+        self._lock = RLock()  # always in a with statement: an interrupt cannot leave it locked
         self._made = self._settled = 0  # decisions, and those with a reward or cancelled
         self._busy = False  # whether a compiled call may have changed the state
         self._settling: int | None = None  # the decision that the last such call was about
@@ -105,8 +107,8 @@ class Learner:
         with self._lock:
             if self._busy:
                 self._recover()
-            m = self._contexts.get(context) if isinstance(context, str) else None
-            if m is None:  # an index, or a mistake
+            m = self._contexts.get(context) if type(context) in _INDEX_TYPES else None
+            if m is None:  # an index of another type, or a mistake
                 m = self.sets.context_index(context)
             arms = self._arms[m] if available is None else self._offered(m, available)
             if self._random:
@@ -255,7 +257,9 @@ class Learner:
         return {
             "sets": sets,
             "state": state,
-            "_contexts": {name: m for m, name in enumerate(sets.context_names)},
+            "_contexts": {name: m for m, name in enumerate(sets.context_names)}
+            | {m: m for m in range(sets.contexts)},
+            "_names": list(zip(sets.context_names, sets.arm_names, strict=True)),
             "_starts": starts,
             "_arms": arms,
             "_random": state.ledger.normals.size + state.ledger.uniforms.size > 0,
@@ -267,16 +271,11 @@ class Learner:
     def _register(self, m: int, row: int, label: int, gap: float) -> Decision:
         """Make the decision that compiled code has counted, and let it wait for its reward."""
         arm = row - self._starts[m]
-        decision = Decision(
-            self._made,
-            self.sets.context_names[m],
-            arm,
-            self.sets.arm_names[m][arm],
-            self.policy.labels[label],
-            gap,
-        )
-        self.pending[self._made] = Pending(decision, row, label)
-        self._made += 1
+        id, (context, names) = self._made, self._names[m]
+        # faster than Decision(...) and Pending(...), by a third of a microsecond
+        decision = _new(Decision, (id, context, arm, names[arm], self._labels[label], gap))
+        self.pending[id] = _new(Pending, (decision, row, label, None, None))
+        self._made = id + 1
         return decision
 
     def _recover(self) -> None:
@@ -328,11 +327,11 @@ class Learner:
             int(renumbering.vectors[vector]) if vector >= 0 else -1,
         )
         if pending.features is not None:
-            return replace(pending, counted=counted)
+            return pending._replace(counted=counted)
         now = int(renumbering.regression_rows[pending.row])
         if now < 0:
-            return replace(pending, features=self.sets.rows[pending.row], counted=counted)
-        return replace(pending, row=now, counted=counted)
+            return pending._replace(features=self.sets.rows[pending.row], counted=counted)
+        return pending._replace(row=now, counted=counted)
 
     def _offered(self, m: int, available: Collection[str | int]) -> Ints:
         """Rows (n,) of a context that are on offer, in order."""
