@@ -24,7 +24,7 @@ def solve_all(features, gaps, best, start_pulls, start_prices, warm):
     for i in range(len(gaps)):
         pulls[:] = start_pulls
         prices[:] = start_prices
-        _, upper, steps, _, _ = allocate_arms(
+        _, upper, steps, _, _, _ = allocate_arms(
             features, gaps[i], best, 1.0, base, True, pulls, prices, warm, 1e-6, never
         )
         iterations += steps

@@ -28,7 +28,7 @@ def solve(program, *, warm=None):
     features = program[0]
     pulls, prices = warm if warm is not None else (np.zeros(len(features)), np.zeros(len(features)))
     found = allocate_differences(*program, pulls, prices, warm is not None, 1e-7)
-    return Outcome(*found), pulls, prices
+    return Outcome(*found, 0.0), pulls, prices
 
 
 def needs(program, pulls):
@@ -86,6 +86,6 @@ def test_no_pulls_where_the_base_suffices_or_there_is_no_constraint():
         (features, costs, rivals, 0.0 * scales, base),
     ):
         outcome, pulls, prices = solve(program, warm=(np.ones(k), np.ones(k)))
-        assert outcome == (0, 0, 0, 0, features.shape[1])
+        assert outcome == (0, 0, 0, 0, features.shape[1], 0)
         assert not pulls.any()
         assert not prices.any()

@@ -138,3 +138,16 @@ def test_what_is_carried_to_other_arms_is_not_lost():
     response = rows[seen].T @ np.append(rewards, 2.0)
     assert new.theta == pytest.approx(np.linalg.solve(information, response))
     assert new.inverse == pytest.approx(np.linalg.inv(information))
+
+
+@pytest.mark.parametrize("angle", [0.0, 0.7])
+def test_removed_arms_in_units_far_apart_are_remembered(angle):
+    """One was pulled 600,000 times at length 1,000, the other 50 times at length 1."""
+    turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+    old = start_regression(np.array([[1000.0, 0], [0, 1]]) @ turn.T, ridge=0.0)
+    old.pulls[:], old.sums[:] = [600_000, 50], [600_000 * 1000 * 0.3, 50 * 0.7]
+    new = start_regression(np.array([[0, 1.5]]) @ turn.T, ridge=0.0)
+    carry_regression(old, new, np.array([-1, -1]))
+    assert not new.outside.any()
+    assert new.means == pytest.approx([1.5 * 0.7], rel=1e-3)
+    assert new.norms == pytest.approx([1.5**2 / 50], rel=1e-3)

@@ -3,7 +3,9 @@ Conformance is in tests/policies.
 """
 
 import json
+import time
 from dataclasses import asdict
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -388,3 +390,122 @@ def test_a_click_is_a_reward():
         clicks.learn(clicks.choose("mobile"), click)
         numbers.learn(numbers.choose("mobile"), float(click))
     assert (clicks.state.regression.theta == numbers.state.regression.theta).all()
+
+
+@pytest.mark.parametrize(
+    "policy", [th.OAM(horizon=np.int64(10**4)), th.OAM(horizon=np.float32(1e4))]
+)
+def test_parameters_may_be_numbers_of_numpy(tmp_path, policy):
+    assert type(policy.horizon) in (int, float)
+    learner = policy.learner(SETS)
+    learner.save(tmp_path / "state.json")
+    assert th.Learner.load(tmp_path / "state.json").choose(0) == learner.choose(0)
+
+
+def test_cancel_undoes_what_was_counted_where_it_was_counted():
+    """The vector of a removed arm lives on in another context, which did not count the choices."""
+    sets = th.ActionSets(
+        [[[1, 0], [0, 1]], [[1, 0], [1, 1]]],
+        context_names=["A", "B"],
+        arm_names=[["x", "y"], ["u", "v"]],
+    )
+    learner = th.LinUCB(horizon=1e4).learner(sets)
+    ledger = learner.state.ledger
+    before = [count.copy() for count in (ledger.chosen, ledger.played, ledger.visits)]
+    one = learner.choose("A", available=["y"])
+    learner.cancel(one)
+    for count, known in zip((ledger.chosen, ledger.played, ledger.visits), before, strict=True):
+        assert (count == known).all()
+    assert ledger.counters[0].rounds == 0
+    waiting = [learner.choose("A", available=["x"]) for _ in range(3)]
+    learner.remove_arm("A", "x")
+    for decision in waiting:
+        learner.cancel(decision)
+    ledger = learner.state.ledger
+    assert ledger.chosen.tolist() == [0, 0, 0]
+    assert ledger.played.tolist() == [0, 0, 0]
+    assert ledger.visits.tolist() == [0, 0]
+
+
+def test_cancel_after_a_context_was_removed():
+    learner = trained()
+    waiting = learner.choose("desktop", available=["d"])
+    learner.remove_context("desktop")
+    visits = learner.state.ledger.visits.copy()
+    learner.cancel(waiting)
+    assert (learner.state.ledger.visits == visits).all()
+    assert not learner.pending
+
+
+@pytest.mark.parametrize(
+    ("mistake", "message"),
+    [
+        (lambda: th.LinTS().learner(th.ActionSets([[[1e160, 0], [0, 1]]])), "arms"),
+        (lambda: th.LinTS().learner(th.ActionSets([[[1e-160, 0], [0, 1e-170]]])), "arms"),
+        (lambda: trained().add_arm("mobile", [1e160, 0]), "arms"),
+        (lambda: th.LinTS().learner(SETS, noise=1e160), "noise: a number between"),
+        (lambda: th.LinTS().learner(SETS, noise=1e-200), "noise: a number between"),
+        (
+            lambda: (lambda one: one.learn(one.choose(0), 1e308))(trained()),
+            "reward: a number below",
+        ),
+        (
+            lambda: trained().learn(th.Decision([], "mobile", 0, "a", "exploit", 0.0), 1.0),
+            "decision: what choose returned expected",
+        ),
+    ],
+)
+def test_numbers_whose_squares_would_overflow_are_refused(mistake, message):
+    with pytest.raises(th.InvalidInput, match=message):
+        mistake()
+
+
+@pytest.mark.parametrize("kind", [th.LinTS, th.Thrifty, th.SOLID, th.IDS, th.Greedy])
+@pytest.mark.parametrize("reward", [1e100, -1e100, 1e-100])
+@pytest.mark.parametrize("size", [1e50, 1e-50])
+def test_no_number_within_the_ranges_spoils_the_state(kind, reward, size):
+    sets = th.ActionSets([[[size, 0], [0, size], [0.9 * size, 0.5 * size]]])
+    learner = kind(**({"horizon": 100} if "horizon" in kind.parameters() else {})).learner(sets)
+    for t in range(30):
+        learner.learn(learner.choose(0), reward * (1 + t % 3))
+    assert np.isfinite(learner.state.regression.theta).all()
+    assert np.isfinite(learner.state.regression.inverse).all()
+    assert np.isfinite(learner.choose(0).gap)
+
+
+def test_several_threads_may_use_one_learner():
+    """Decisions, rewards, cancellations and changing arms at the same time: every pull counted."""
+    learner = th.Thrifty().learner(SETS)
+    errors = []
+
+    def play(number):
+        try:
+            for t in range(300):
+                decision = learner.choose("mobile")
+                if t % 5 == 0:
+                    learner.cancel(decision)
+                else:
+                    learner.learn(decision, 0.1)
+                if number == 0 and t % 20 == 0:
+                    learner.add_arm("desktop", [0.1 * t, 1.0], name=f"new {t}")
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [Thread(target=play, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors
+    assert not learner.pending
+    assert learner.state.ledger.played.sum() == learner.state.regression.pulls.sum() == 4 * 240
+    assert learner.state.ledger.visits.sum() == learner.state.ledger.counters[0].rounds == 4 * 240
+    assert learner._made == 4 * 300
+
+
+def test_many_arms_change_quickly():
+    sets = th.ActionSets([np.random.default_rng(0).normal(size=(20_000, 2))])
+    learner = th.Greedy().learner(sets)
+    begun = time.perf_counter()
+    learner.add_arm(0, [1.0, 2.0])
+    assert time.perf_counter() - begun < 2  # 5 s when every name was compared with all others

@@ -24,10 +24,12 @@ from thrifty.numerics.arrays import (
     numeric,
     positive_number,
 )
+from thrifty.numerics.bases import VANISHING
 from thrifty.numerics.interrupts import interruptible
 
 ALMOST = 1e-3  # certified gap up to which a solve that missed the tolerance is almost solved
 BLAS_SIZE = 4096  # entries of features from which the solver may call BLAS
+ROUNDING = 1e-14  # times d: a share of an arm's length up to this is rounding
 LONG = 1e5  # number of arms times dimension squared from which a solve can take milliseconds
 
 
@@ -140,6 +142,11 @@ def allocate(
 
     outcome = interruptible(solve, stop) if k * d * d > LONG else solve()
     remarks: list[str] = []
+    if outcome.neglected > ROUNDING * d:
+        remarks.append(
+            f"an arm has {outcome.neglected:.1g} of its length in a direction that counts as none: "
+            f"shares up to {VANISHING:g} are neglected, larger ones may change the value a lot"
+        )
     if base is not None:
         outcome = _verified(outcome, arms, sigma, known, pulls, prices, remarks)
     return _allocation(pulls, prices, outcome, tolerance, remarks)

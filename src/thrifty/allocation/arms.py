@@ -24,6 +24,7 @@ class Outcome(NamedTuple):
     iterations: int  # Newton steps
     rounds: int  # working sets
     reduced_dimension: int
+    neglected: float  # largest share of its length that an arm has where it counts as having none
 
 
 def allocate_stepwise(
@@ -38,7 +39,7 @@ def allocate_stepwise(
     warm: bool,
     tol: float,
     stop: Bools,
-) -> tuple[float, float, int, int, int]:
+) -> tuple[float, float, int, int, int, float]:
     """Minimise pulls . gaps subject to ||x||^2 <= gap^2 / (2 noise^2) for every suboptimal arm x.
 
     The norm is that of the inverse information, base + sum pulls x x^T. Nothing is kept between
@@ -65,7 +66,8 @@ def allocate_stepwise(
         reduction = reduce_arms(features, gaps, best, noise)
     else:
         reduction = reduce_arms_with_base(features, gaps, best, noise, base)
-    columns, constraints, reduced_base, spanning, rows, costs, pulls_unit, value_unit = reduction
+    columns, constraints, reduced_base, spanning, rows, costs = reduction[:6]
+    pulls_unit, value_unit, neglected = reduction[6:]
     spend, duals = reduced_point(rows, costs, pulls_unit, value_unit, pulls, prices, warm)
     dimension = reduced_base.shape[0]
     if dimension <= 1 or rows.size == 0:
@@ -77,7 +79,7 @@ def allocate_stepwise(
     write_solution(
         rows, costs, pulls_unit, value_unit, spend, duals, best, homogeneous, pulls, prices
     )
-    return value_unit * lower, value_unit * upper, iterations, rounds, dimension
+    return value_unit * lower, value_unit * upper, iterations, rounds, dimension, neglected
 
 
 allocate_arms = compiled(allocate_stepwise)

@@ -69,6 +69,11 @@ class Bound:
         return self.solution.reduced_dimension
 
     @property
+    def remarks(self) -> tuple[str, ...]:
+        """Sentences about what a tolerance has decided."""
+        return self.solution.remarks
+
+    @property
     def allocation(self) -> list[Floats]:
         """The pulls of the arms of each context per log n; inf for optimal arms."""
         return self.instance.sets.split(self.solution.pulls)
@@ -111,12 +116,13 @@ class Bound:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """The content of `thrifty bound --json`; a contract.
+        """The content of `thrifty bound --json`; a contract. `remarks` is there if there are any.
 
         Infinity is the string "inf": pulls of optimal arms, and, if the status is failed, perhaps
         constant, upper and gap.
         """
-        return {
+        remarks = {"remarks": list(self.remarks)} if self.remarks else {}
+        return remarks | {
             "constant": _json_number(self.constant),
             "lower": _json_number(self.lower),
             "upper": _json_number(self.upper),

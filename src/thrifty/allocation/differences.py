@@ -50,7 +50,7 @@ def allocate_differences(
     warm : whether pulls and prices hold an earlier solution to start from
     tol : relative gap to certify
 
-    Returns the fields of an Outcome.
+    Returns lower and upper bound, Newton steps, working sets and dimension.
     """
     k, d = features.shape
     sizes = _difference_sizes(features, rivals, scales)

@@ -6,6 +6,7 @@ that span (with base information, of the range of base) to the span of all arms.
 the basis give the reduced program, and the pivots are columns that span it.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -24,7 +25,8 @@ from thrifty.numerics.dense import copy_matrix, multiply_transposed, squared_nor
 # - costs (k',): gap of the arm / largest gap
 # - pulls unit: pulls = pulls unit * spend / cost
 # - value unit: value = value unit * sum(spend)
-Reduction = tuple[Floats, Floats, Floats, Ints, Ints, Floats, float, float]
+# - neglected: the largest share of its length that an arm has in directions that count as none
+Reduction = tuple[Floats, Floats, Floats, Ints, Ints, Floats, float, float, float]
 
 
 class Units(NamedTuple):
@@ -55,15 +57,20 @@ def reduce_arms(features: Floats, gaps: Floats, best: Bools, noise: float) -> Re
     optimal = _scaled_columns(features, indices_where(best), units.feature_scale)
     d = features.shape[1]
     basis, pivots = zero_matrix(d, d), np.empty(d, np.int64)
-    first = _span(optimal, _squared_lengths(optimal), basis, pivots)
+    optimal_sizes = _squared_lengths(optimal)
+    first = _span(optimal, optimal_sizes, basis, pivots)
+    neglected = _neglected(optimal, optimal_sizes, first)
     remainders = _remainders(arms.vectors, basis, first)
+    neglected = max(neglected, _neglected(remainders, arms.sizes, 0))
     informative = _informative(remainders, arms.sizes)
     if informative.size < arms.rows.size:
         arms, remainders = _select(arms, informative), take_columns(remainders, informative)
     rank = grow_basis(remainders, arms.costs, arms.sizes, basis, first, pivots)
+    neglected = max(neglected, _neglected(remainders, arms.sizes, rank))
     directions = _directions(basis, first, rank)
     no_base = zero_matrix(rank - first, rank - first)
-    return _normal_form(arms, directions, no_base, copy_range(pivots, first, rank), units)
+    spanning = copy_range(pivots, first, rank)
+    return _normal_form(arms, directions, no_base, spanning, units, neglected)
 
 
 @compiled
@@ -87,12 +94,13 @@ def reduce_arms_with_base(
         _write_identity(basis)
     remainders = _remainders(arms.vectors, basis, base_rank)
     rank = grow_basis(remainders, arms.costs, arms.sizes, basis, base_rank, pivots)
+    neglected = _neglected(remainders, arms.sizes, rank)
     directions = _directions(basis, 0, rank)
     scale = units.feature_scale * units.feature_scale / units.information
     known = _reduced_base(base, directions, base_rank, scale)
     vectors = _copied(arms.vectors)  # grow_basis overwrites them
     spanning = grow_basis(vectors, arms.costs, arms.sizes, basis, 0, pivots)
-    return _normal_form(arms, directions, known, copy_range(pivots, 0, spanning), units)
+    return _normal_form(arms, directions, known, copy_range(pivots, 0, spanning), units, neglected)
 
 
 @kernel
@@ -169,6 +177,23 @@ def _informative(vectors: Floats, sizes: Floats) -> Ints:
     return indices_where(flags)
 
 
+@kernel
+def _neglected(rest: Floats, sizes: Floats, rank: int) -> float:
+    """The largest share, up to VANISHING, of its size (n,) that a column of rest (d, n) has.
+
+    rest is what remains after projection off a basis of so many directions; none if these are all.
+    """
+    most = 0.0
+    if rank < rest.shape[0]:
+        for j in range(sizes.size):
+            length = 0.0
+            for i in range(rest.shape[0]):
+                length += rest[i, j] * rest[i, j]
+            if length <= VANISHING * VANISHING * sizes[j] and length > most * sizes[j]:
+                most = length / sizes[j]
+    return math.sqrt(most)
+
+
 @compiled
 def _select(arms: Arms, kept: Ints) -> Arms:
     """The arms with the given indices among arms."""
@@ -232,7 +257,7 @@ def _reduced_base(base: Floats, directions: Floats, base_rank: int, scale: float
 
 @compiled
 def _normal_form(
-    arms: Arms, directions: Floats, base: Floats, spanning: Ints, units: Units
+    arms: Arms, directions: Floats, base: Floats, spanning: Ints, units: Units, neglected: float
 ) -> Reduction:
     """Columns x / sqrt(cost) of unit cost and constraints x / cost, in coordinates (r, n)."""
     r, n = directions.shape[1], arms.costs.size
@@ -253,6 +278,7 @@ def _normal_form(
         arms.costs,
         units.information,
         value_unit,
+        neglected,
     )
 
 

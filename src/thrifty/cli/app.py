@@ -57,7 +57,8 @@ def main() -> None:
         _say("not enough memory: fewer arms or dimensions need less")
         code = 2
     except (typer.Abort, KeyboardInterrupt):
-        code = 130
+        sys.stderr.flush()
+        os._exit(130)  # at once, though a thread may still be compiling
     sys.exit(code)
 
 

@@ -121,6 +121,8 @@ def print_bound(found: "Bound") -> None:
     print(f"{printable(problem.name)}: {_size(size)}, noise {problem.noise:g}")
     print(f"C {_constant(found)}   ({found.status}, {_certified(found)})")
     print(found.in_words())
+    for remark in found.remarks:
+        print(f"Note: {remark}.")
     if found.status != "failed":
         _print_carriers(found)
 
@@ -204,7 +206,8 @@ def _constant(found: "Bound") -> str:
 def _certified(found: "Bound") -> str:
     if found.status == "failed":
         return "FAILED"
-    return "exact" if found.gap == 0 else f"gap {found.gap:.0e}"
+    certified = "exact" if found.gap == 0 else f"gap {found.gap:.0e}"
+    return f"{certified} up to a tolerance" if found.remarks else certified
 
 
 def _table(*headers: str, numeric: tuple[str, ...]) -> "Table":

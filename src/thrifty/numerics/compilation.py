@@ -26,6 +26,7 @@ from numba import types
 from numba.core import compiler, dispatcher
 from numba.core.registry import CPUDispatcher
 
+from thrifty.numerics.interrupts import away_from_signals
 from thrifty.numerics.machine_code import DiskCache, cache_folder
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -72,6 +73,35 @@ class _Callee(CPUDispatcher):
         """Keep a version for compiled callers; there is nothing that Python could call."""
         self.targetctx.insert_user_function(result.entry_point, result.fndesc, [result.library])
         self.overloads[tuple(result.signature.args)] = result
+
+
+class _Entry(CPUDispatcher):
+    """A function as Python calls it, compiled or loaded in a thread that signals do not reach."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function, {}, {"nopython": True, **COMPILED})
+        _compile_with(self, _EntryCompiler)
+
+    def compile(self, sig: Any) -> Any:
+        """Compile for a signature, unless that was done."""
+        known: Any = self.overloads.get(sig) if isinstance(sig, tuple) else None
+        if known is not None:
+            return known.entry_point
+        return away_from_signals(lambda: super(_Entry, self).compile(sig))
+
+    def __call__(self, *args: Any) -> Any:
+        """Call the machine code for the types of the arguments.
+
+        Numba runs some Python code to make an array of a result. If a signal handler raises an
+        exception in it, Python complains about a result with an exception: that exception is meant.
+        """
+        try:
+            return CPUDispatcher.__call__(self, *args)
+        except SystemError as error:
+            meant: BaseException = error
+            while isinstance(meant, SystemError) and meant.__cause__ is not None:
+                meant = meant.__cause__
+            raise meant from None
 
 
 class _Flags(compiler.Flags):
@@ -175,19 +205,14 @@ class _CompiledFunction(_Callee):
 
     @cached_property
     def entry(self) -> Any:
-        entry = self._new_entry()
+        entry: Any = _Entry(self.py_func)
         if cache_folder() is not None:
             entry._cache = DiskCache(self.py_func)
         return entry
 
     @cached_property
     def uncached(self) -> Any:
-        return self._new_entry()
-
-    def _new_entry(self) -> Any:
-        entry: Any = numba.njit(**COMPILED)(self.py_func)
-        _compile_with(entry, _EntryCompiler)
-        return entry
+        return _Entry(self.py_func)
 
     def __call__(self, *args: Any) -> Any:
         return self.entry(*args)
@@ -215,9 +240,7 @@ def direct_call(entry: Callable[..., Any], *arguments: Any) -> Callable[..., Any
     if not isinstance(entry, CPUDispatcher):  # compilation is switched off
         return entry
     kinds = tuple(map(numba.typeof, arguments))
-    entry.compile(kinds)
-    found: Any = entry.overloads[kinds]
-    machine_code: Callable[..., Any] = found.entry_point
+    machine_code: Callable[..., Any] = entry.compile(kinds)
     return machine_code
 
 

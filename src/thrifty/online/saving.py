@@ -101,7 +101,8 @@ def _restore_pending(learner: "Learner", entry: dict[str, Any]) -> Pending:
     expect(all(isinstance(one, str) for one in (context, name, label)), where, "names", entry)
     expect(_is_index(arm, 2**62), where, "the index of an arm", arm)
     expect(isinstance(gap, float), where, "a gap", gap)
-    expect(_is_index(entry["row"], len(sets.rows)), where, "a row", entry["row"])
+    removed = entry["features"] is not None  # its row is not used
+    expect(removed or _is_index(entry["row"], len(sets.rows)), where, "a row", entry["row"])
     labels = learner.policy.labels
     expect(_is_index(entry["label"], len(labels)), where, "the index of a label", entry["label"])
     features = None

@@ -89,7 +89,7 @@ def solve_if_due(
 @kernel
 def solve_plan(plan: Plan, ledger: Ledger, rows: Floats, noise: float) -> None:
     """Solve at the gaps in plan. If that fails, every arm may be needed: all pulls are inf."""
-    lower, upper, _, _, _ = plan.solve(
+    lower, upper, _, _, _, _ = plan.solve(
         rows,
         plan.gaps,
         plan.best,

@@ -1,0 +1,26 @@
+"""Each attack in a process of its own, which may crash: a minute in all here, long by `make fuzz`."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SECONDS = os.environ.get("THRIFTY_FUZZ_SECONDS", "10")
+SEED = os.environ.get("THRIFTY_FUZZ_SEED", "1")
+ROOT = Path(__file__).parents[2]
+KINDS = ["certificates", "commands", "kills", "learners", "signals", "states"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_attack(kind, tmp_path):
+    environment = dict(os.environ)
+    if kind == "learners":  # machine code with bounds checks is other code: a cache of its own
+        environment |= {"NUMBA_BOUNDSCHECK": "1", "THRIFTY_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-m", "tests.fuzz", kind, SECONDS, SEED]
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.endswith(" attacks\n")
