@@ -4,7 +4,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce test arena demo lint bench warm-up clean
+.PHONY: help reproduce test fuzz arena demo lint bench warm-up clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -14,6 +14,9 @@ reproduce: .venv/.ready  ## the paper's experiments and claims, quick: reproduct
 
 test: lint  ## everything that has to pass: linters, types, layers, all tests
 	$(BIN)/pytest -n auto --dist worksteal
+
+fuzz: .venv/.ready-dev  ## an hour of random attacks: files, calls, signals, kill -9, certificates
+	THRIFTY_FUZZ_SECONDS=1200 THRIFTY_FUZZ_SEED=$$(date +%s) $(BIN)/pytest -n 2 tests/fuzz
 
 arena: .venv/.ready  ## every policy on a wide suite of instances, ranked: arena/index.html
 	$(BIN)/thrifty arena

@@ -7,9 +7,11 @@ must be those of a plain account of what was called.
 import tempfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import thrifty as th
+from thrifty.numerics.compilation import compiled
 from thrifty.policies import POLICIES
 
 BAD = (None, -1, 99, 1.5, "nobody", [], (), {}, float("nan"), float("inf"), "\x1b[31m", object())
@@ -112,8 +114,15 @@ class Account:
         assert (learner.state.ledger.visits >= 0).all()
 
 
+@compiled
+def beyond(values, i):
+    return values[i]
+
+
 def attack(rng):
     """A hundred calls in random order."""
+    with pytest.raises(IndexError):  # bounds are checked
+        beyond(np.zeros(1), 7)
     account = Account(rng)
     calls = [account.choose] * 6 + [account.learn] * 5 + [account.cancel] + [account.explain]
     calls += [account.change, account.save, account.mistake]
