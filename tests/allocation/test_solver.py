@@ -43,6 +43,16 @@ def test_idle_arms_get_exactly_no_pulls():
     assert found.pulls[3] > 0
 
 
+@pytest.mark.parametrize("size", [1e-3, 0.1, 10.0])
+def test_with_base_information_idle_arms_get_exactly_no_pulls(size):
+    """The other pulls grow to make up for it, since nothing is rescaled afterwards."""
+    arms = many_arms(2, 30, 4)
+    found = th.allocate(*arms, base=size * np.eye(4))
+    assert found.status == "solved"
+    assert 0 < np.count_nonzero(found.pulls) < 4 * 5 / 2
+    assert found.pulls[found.pulls > 0].min() > 1e-3 * found.pulls.max()
+
+
 def test_warm_start_gives_the_same_answer_in_fewer_iterations():
     cold, warm = 0, 0
     for seed in range(100):
@@ -205,6 +215,13 @@ def test_status_follows_from_the_certified_gap(monkeypatch, gap, status, advice)
         assert advice in found.status.advice
 
 
+def test_a_lower_bound_of_zero_certifies_no_positive_cost(monkeypatch):
+    outcome = Outcome(0.0, 2.0, iterations=3, rounds=2, reduced_dimension=1)
+    monkeypatch.setattr("thrifty.allocation.allocations.allocate_stepwise", lambda *_: outcome)
+    found = th.allocate(np.eye(2), [0, 1], [True, False])
+    assert (found.status, found.gap) == ("failed", np.inf)
+
+
 def test_a_tolerance_below_rounding_ends_with_bounds_near_rounding():
     impossible = th.allocate(*random_problem(0)[0], tol=1e-16)
     assert impossible.status == "almost solved"
@@ -237,6 +254,7 @@ FEATURES, GAPS, BEST = [[1, 0], [0, 1], [0.9, 0.5]], [0, 1, 0.1], [True, False, 
             {"best": ["False", "True", "True"]},
             "best: 3 flags (one per arm) expected, got ['False', 'True', 'True']",
         ),
+        ({"best": [2, 0, 0]}, "best: 3 flags (one per arm) expected, got [2, 0, 0]"),
         (
             {"features": [[1, 0], [0, 1], [1e300, 0]]},
             "features[0]: an arm of at least 1e-120 of the largest expected, got 1.0",
