@@ -224,3 +224,19 @@ def test_equality_and_hash_are_by_content():
     assert two_segments() == two_segments()
     assert hash(two_segments()) == hash(two_segments())
     assert repr(two_segments()) == "Instance('two segments', 2 contexts, 4 arms, d=2)"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"theta": [1, 0.1]},
+        {"probabilities": [0.7, 0.3]},
+        {"noise": 0.4},
+        {"name": "other"},
+    ],
+)
+def test_every_part_counts_for_equality(change):
+    one = two_segments()
+    parts = {"theta": one.theta, "probabilities": one.probabilities, "noise": one.noise}
+    assert th.Instance(one.sets, **parts | {"name": one.name}) == one
+    assert th.Instance(one.sets, **parts | {"name": one.name} | change) != one
