@@ -43,6 +43,16 @@ def test_idle_arms_get_exactly_no_pulls():
     assert found.pulls[3] > 0
 
 
+@pytest.mark.parametrize("size", [1e-3, 0.1, 10.0])
+def test_with_base_information_idle_arms_get_exactly_no_pulls(size):
+    """The other pulls grow to make up for it, since nothing is rescaled afterwards."""
+    arms = many_arms(2, 30, 4)
+    found = th.allocate(*arms, base=size * np.eye(4))
+    assert found.status == "solved"
+    assert 0 < np.count_nonzero(found.pulls) < 4 * 5 / 2
+    assert found.pulls[found.pulls > 0].min() > 1e-3 * found.pulls.max()
+
+
 def test_warm_start_gives_the_same_answer_in_fewer_iterations():
     cold, warm = 0, 0
     for seed in range(100):
@@ -209,6 +219,13 @@ def test_status_follows_from_the_certified_gap(monkeypatch, gap, status, advice)
         assert (found.status, found.lower, found.upper) == (status, *sorted(bounds))
         assert found.gap == pytest.approx(gap)
         assert advice in found.status.advice
+
+
+def test_a_lower_bound_of_zero_certifies_no_positive_cost(monkeypatch):
+    outcome = Outcome(0.0, 2.0, iterations=3, rounds=2, reduced_dimension=1)
+    monkeypatch.setattr("thrifty.allocation.allocations.allocate_stepwise", lambda *_: outcome)
+    found = th.allocate(np.eye(2), [0, 1], [True, False])
+    assert (found.status, found.gap) == ("failed", np.inf)
 
 
 def test_a_tolerance_below_rounding_ends_with_bounds_near_rounding():

@@ -4,11 +4,15 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
+import typer
 
 import thrifty as th
 from tests.command_line import thrifty
+from thrifty.allocation import Status
+from thrifty.cli.lookups import bound
 from thrifty.problem.catalog import CATALOG
 from thrifty.studies.warm_up import PARTS
 
@@ -49,6 +53,16 @@ def test_bound_of_the_whole_catalog():
     assert all(name in done.stdout for name in CATALOG)
     answers = json.loads(thrifty("bound", "--all", "--json").stdout)
     assert [answer["instance"] for answer in answers] == list(CATALOG)
+
+
+def test_a_bound_that_failed_is_shown_and_ends_with_code_1(monkeypatch, capsys):
+    found = th.lower_bound(th.instance("fixed-u0.1"))
+    failed = replace(found, solution=replace(found.solution, status=Status.FAILED))
+    monkeypatch.setattr("thrifty.allocation.bound.lower_bound", lambda problem: failed)
+    with pytest.raises(typer.Exit) as caught:
+        bound(["fixed-u0.1"])
+    assert caught.value.exit_code == 1
+    assert "FAILED" in capsys.readouterr().out
 
 
 def test_bound_of_a_file(tmp_path):

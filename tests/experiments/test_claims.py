@@ -229,6 +229,20 @@ def test_an_imprecise_slope_supports_nothing():
     )
 
 
+@pytest.mark.parametrize(
+    ("horizons", "decades"),
+    [
+        (HORIZONS, "from n = 1e4 to 1e6"),
+        ((10**3, *HORIZONS), "from n = 1e4 to 1e6"),
+        ((10**3, 2 * 10**4, 10**6), "from n = 20,000 to 1e6"),
+    ],
+)
+def test_the_slope_is_that_of_the_last_two_decades(horizons, decades):
+    results = [Made(level=0, slope=CONSTANT).result("any", "oam", n) for n in horizons]
+    table = comparisons.ResultTable(results, lambda name: MadeBound(CONSTANT))
+    assert decades in comparisons.Slope("any", "oam", "near").find(table).measured
+
+
 def test_zero_regret_and_zero_variance_give_no_nan():
     nothing = [
         Made(level=0, spread=0).result(name, policy, n)

@@ -92,6 +92,13 @@ def test_runs_on_the_worst_arm_are_stuck_and_those_on_the_best_are_not():
         )
 
 
+def test_the_worst_arms_count_as_often_as_their_contexts_come():
+    sets = th.ActionSets([[[1, 0], [0.9, 0]], [[1, 0], [0, 0]]])
+    instance = th.Instance(sets, theta=[1, 0], probabilities=[0.9, 0.1])
+    study = th.run(instance, FirstArm(1), horizon=1000, replications=4, progress=False)
+    assert stuck_runs(study.results[0]) == 4  # 0.19 a round, and no arms are worse
+
+
 def test_no_regret_at_all_counts_as_one_small_mistake():
     instance = th.Instance(th.ActionSets([[[1, 0], [0, 1], [0.4, 0]]]), theta=[1, 0], name="easy")
     perfect, base = (

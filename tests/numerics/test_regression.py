@@ -5,6 +5,7 @@ import pytest
 
 from thrifty.numerics.compilation import compiled
 from thrifty.numerics.regression import (
+    MAX_ROUNDINGS,
     carry_regression,
     observe,
     observe_removed,
@@ -151,3 +152,22 @@ def test_removed_arms_in_units_far_apart_are_remembered(angle):
     assert not new.outside.any()
     assert new.means == pytest.approx([1.5 * 0.7], rel=1e-3)
     assert new.norms == pytest.approx([1.5**2 / 50], rel=1e-3)
+
+
+def test_rows_that_become_one_add_up():
+    """An arm of two contexts, one of which is removed: one row gets the rewards of both."""
+    rows = np.array([[1.0, 0.5], [0.2, 1.0], [1.0, 0.5]])
+    old, _, _ = drive(rows, 1.0, 50)
+    new = start_regression(rows[:2], ridge=1.0)
+    carry_regression(old, new, np.array([0, 1, 0]))
+    assert new.pulls.tolist() == [old.pulls[0] + old.pulls[2], old.pulls[1]]
+    assert new.sums == pytest.approx([old.sums[0] + old.sums[2], old.sums[1]])
+    assert new.inverse == pytest.approx(old.inverse)
+    assert new.theta == pytest.approx(old.theta)
+
+
+def test_roundings_are_counted_from_the_last_refresh():
+    """Otherwise every reward after the first refresh would lead to another."""
+    rows = np.random.default_rng(5).normal(size=(4, 2))
+    regression, _, _ = drive(rows, 1.0, 3 * int(MAX_ROUNDINGS))
+    assert regression.totals[0].roundings <= MAX_ROUNDINGS

@@ -3,6 +3,7 @@ Conformance is in tests/policies.
 """
 
 import json
+import math
 import time
 from dataclasses import asdict
 from threading import Thread
@@ -76,10 +77,12 @@ def test_order_of_rewards_does_not_matter_but_for_rounding():
 def test_a_cancelled_decision_is_no_pull():
     learner = trained()
     before = learner.state.ledger.played.copy()
+    chosen = learner.state.ledger.chosen.copy()
     decision = learner.choose("mobile")
     assert learner.state.ledger.played.sum() == before.sum() + 1
     learner.cancel(decision)
     assert (learner.state.ledger.played == before).all()
+    assert (learner.state.ledger.chosen == chosen).all()
     with pytest.raises(th.InvalidInput):
         learner.learn(decision, 1.0)
 
@@ -99,6 +102,29 @@ def test_explain_says_how_the_arms_stand():
     assert explanation.arms[0].pulls == learner.state.ledger.played[SETS.vector_ids[0]]
     assert f"mobile: {decision.name} ({decision.label})" in str(explanation)
     assert th.LinUCB(horizon=1e4).learner(SETS).explain(decision).arms[0].target is None
+
+
+def test_targets_of_oam_on_orthogonal_arms_are_those_of_lai_and_robbins():
+    """alpha_x = 2 / gap^2, so T_x = alpha_x f_n / 2 = f_n / gap^2; the best arm has the cap."""
+    instance, rng = th.instance("orthogonal:d=3"), np.random.default_rng(0)
+    learner = th.OAM(horizon=1e4, zeta=0).learner(instance.sets)
+    decision = learner.choose(0)
+    for _ in range(200):
+        learner.learn(decision, float(instance.means[decision.arm] + rng.standard_normal()))
+        decision = learner.choose(0)
+    assert decision.label == "matched"  # solved in this round, at these gaps
+    best, *others = sorted(learner.explain(decision).arms, key=lambda arm: arm.gap)
+    f_n = 2 * math.log(1e4) + 2
+    assert [arm.target for arm in others] == pytest.approx([f_n / arm.gap**2 for arm in others])
+    assert best.target == pytest.approx(others[0].target)
+
+
+def test_gaps_in_an_explanation_are_those_within_the_context():
+    learner = th.Greedy().learner(th.ActionSets([[[1.0]], [[0.5], [0.2]]]))
+    learner.learn(learner.choose(0), 3.0)
+    mean = learner.explain(learner.choose(0)).arms[0].mean
+    gaps = [arm.gap for arm in learner.explain(learner.choose(1)).arms]
+    assert gaps == pytest.approx([0.0, 0.3 * mean])
 
 
 def test_noise_scales_the_widths():
@@ -358,6 +384,14 @@ def test_other_action_sets_and_other_files_are_refused(tmp_path):
         th.Learner.load(path)
     with pytest.raises(th.BadFile, match="cannot be written"):
         trained(rounds=1).save(tmp_path / "no" / "such" / "folder.json")
+
+
+def test_the_same_policy_with_other_parameters_is_refused(tmp_path):
+    path = tmp_path / "state.json"
+    trained(rounds=20).save(path)
+    assert th.Learner.load(path, policy=th.LinUCB(horizon=1e4)).policy == th.LinUCB(horizon=1e4)
+    with pytest.raises(th.BadFile, match="policy: linucb:horizon=100 expected"):
+        th.Learner.load(path, policy=th.LinUCB(horizon=100))
 
 
 def test_the_file_is_plain_json(tmp_path):

@@ -75,6 +75,14 @@ def test_a_late_reward_of_an_arm_that_is_gone_counts_at_once():
     assert not learner.state.alternatives.extremes[0].current
 
 
+def test_a_change_of_arms_keeps_the_largest_evidence_so_far():
+    """It sets the scale of the weights: without it they would gather on few alternatives."""
+    learner = played(th.IDS(), twins_of_information.IDSTwin(), CLEAR, 1500)[0].learner
+    before = float(learner.state.alternatives.extremes[0].largest_least)
+    learner.add_arm(0, [-1.0, 0.0])
+    assert learner.state.alternatives.extremes[0].largest_least == before > 1
+
+
 def test_the_figure_of_the_paper():
     """Regret on ids-eoo after 1e4 rounds.
 

@@ -86,6 +86,17 @@ def test_without_a_choice_there_is_nothing_to_explore():
     assert {decision.label for decision in decisions} == {"exploit"}
 
 
+def test_a_late_reward_of_an_arm_that_is_gone_counts_at_once():
+    sets = th.ActionSets([[[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]]])
+    learner = th.SOLID(horizon=100).learner(sets)
+    late = learner.choose(0)
+    learner.remove_arm(0, late.arm)
+    learner.choose(0)
+    assert learner.state.saddle.progress[0].current
+    learner.learn(late, 5.0)
+    assert not learner.state.saddle.progress[0].current
+
+
 @pytest.mark.parametrize("size", [1, 2, 7])
 def test_the_inverse_of_a_positive_definite_matrix(size):
     root = np.random.default_rng(size).normal(size=(size, size))

@@ -80,6 +80,7 @@ def test_what_was_learned_of_the_noise_survives_a_change_of_arms(tmp_path):
     assert learner.state.model[0].squares == before[0].squares > 0
     assert learner.state.model[0].rewards == before[0].rewards == 500
     assert learner.state.model[0].ridge == before[0].ridge
+    assert learner.state.model[0].scale == before[0].scale > 0
     learner.learn(late, 2.0)
     assert learner.state.model[0].squares == before[0].squares + 4.0
     assert learner.state.model[0].rewards == 501

@@ -90,3 +90,15 @@ def test_recovery_of_endoa():
         twin.learn(0, decision.arm, reward)
     assert twin.labels[-1] == "recovery"
     assert decision.label == "recovery"
+
+
+def test_recovery_of_endoa_goes_on_with_other_arms():
+    learner = th.EndOA(horizon=1000).learner(th.instance("fixed-u0.1").sets)
+    for t in range(500):
+        decision = learner.choose(0)
+        learner.learn(decision, float(decision.arm) + (30.0 if t > 20 else 0.0))
+    assert decision.label == "recovery"
+    pulls = learner.state.pulls.copy()
+    learner.add_arm(0, [0.5, 0.5])
+    assert learner.state.pulls.tolist() == [*pulls, 0.0]
+    assert learner.choose(0).label == "recovery"

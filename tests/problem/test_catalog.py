@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import thrifty as th
+from thrifty.numerics.streams import streams
 from thrifty.problem.catalog import CATALOG, FAMILIES, describe
 from thrifty.problem.catalog import problem as named_problem
 from thrifty.simulation.replication import simulate
@@ -135,6 +136,12 @@ def test_an_ensemble_is_another_instance_in_each_replication_and_the_same_for_al
         alone = simulate(own, th.LinTS(), horizon=200, seed=3, replication=i)
         assert np.array_equal(study.results[0].regret[i], alone.regret)
     assert study.results[0].constant is None
+
+
+def test_an_ensemble_draws_from_a_stream_of_its_own():
+    drawn = named_problem("random-theta:seed=each").instance(3, 7).name.partition("seed=")[2]
+    others = [stream.bit_generator.seed_seq.generate_state(1)[0] for stream in streams(3, 7)]
+    assert int(drawn) not in others
 
 
 def test_directions_of_a_random_theta_are_uniform():

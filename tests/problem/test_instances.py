@@ -236,3 +236,19 @@ def test_means_do_not_depend_on_the_processor():
         for x, weight in zip(row, theta.tolist(), strict=True):
             total += x * weight
         assert mean == total
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"theta": [1, 0.1]},
+        {"probabilities": [0.7, 0.3]},
+        {"noise": 0.4},
+        {"name": "other"},
+    ],
+)
+def test_every_part_counts_for_equality(change):
+    one = two_segments()
+    parts = {"theta": one.theta, "probabilities": one.probabilities, "noise": one.noise}
+    assert th.Instance(one.sets, **parts | {"name": one.name}) == one
+    assert th.Instance(one.sets, **parts | {"name": one.name} | change) != one

@@ -99,6 +99,15 @@ def test_the_tail_and_the_sensitivity_have_a_row_for_each_policy(results):
     )
 
 
+def test_the_sensitivity_shows_two_standard_errors(results):
+    first = sensitivity_figure(results).axes[0]
+    own = [result for result in longest(results) if result.instance.name == "fixed-u0.1"]
+    for container, result in zip(first.containers, reversed(own), strict=True):
+        [[start, end]] = container.lines[2][0].get_segments()
+        assert start[0] == pytest.approx(result.mean - 2 * result.se)
+        assert end[0] == pytest.approx(result.mean + 2 * result.se)
+
+
 def test_the_same_figure_is_the_same_text(results):
     one, other = svg(regret_figure(results), "regret"), svg(regret_figure(results), "regret")
     assert one == other

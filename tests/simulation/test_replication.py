@@ -165,6 +165,14 @@ def test_a_run_in_blocks_is_the_run_in_one_go():
     assert (whole.regret[:3] == part.regret).all()
 
 
+def test_a_block_has_at_least_one_round(monkeypatch):
+    """However large the instance."""
+    monkeypatch.setattr("thrifty.simulation.replication.BLOCK_TERMS", 1)
+    ticks = []
+    simulate(FIXED, th.Greedy(), horizon=5, tick=ticks.append)
+    assert ticks == [1] * 5
+
+
 def test_memory_does_not_grow_with_the_horizon():
     import tracemalloc
 

@@ -252,6 +252,16 @@ def test_a_file_of_another_task_is_set_aside(tmp_path):
     assert pq.read_table(one).equals(pq.read_table(io.BytesIO(right)))
 
 
+def test_a_file_under_the_name_of_another_chunk_is_set_aside(tmp_path):
+    study = th.run("fixed-u0.1", "lints", out=tmp_path, **SETTINGS)
+    [path] = files_of(tmp_path)
+    path.rename(path.with_name("000006-000012.parquet"))
+    with pytest.warns(SetAside, match="000006-000012"):
+        again = th.run("fixed-u0.1", "lints", out=tmp_path, **SETTINGS)
+    assert files_of(tmp_path) == [path]
+    assert same(study, again)
+
+
 def test_kept_results_are_read_without_computing(tmp_path):
     study = th.run(
         ["fixed-u0.1", "random-theta:seed=each"],

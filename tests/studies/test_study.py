@@ -109,6 +109,17 @@ def test_summary_and_lookup():
         study["fixed-u0.1", "oam"]
 
 
+def test_lookup_without_a_horizon_gives_the_longest():
+    study = th.run("fixed-u0.1", "greedy", horizon=[10, 30, 20], replications=2)
+    assert study["fixed-u0.1", "greedy"].horizon == 30
+    assert study["fixed-u0.1", "greedy", 20].horizon == 20
+
+
+def test_one_round_has_no_ratio():
+    """log 1 = 0."""
+    assert th.run("fixed-u0.1", "greedy", horizon=1, replications=2).results[0].ratio is None
+
+
 def test_the_figure_has_a_panel_for_each_instance_and_a_line_for_each_policy(tmp_path):
     study = th.run(["fixed-u0.1", "bounded"], ["greedy", "lints"], horizon=100, replications=3)
     first, second = study.plot().axes

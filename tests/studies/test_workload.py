@@ -81,3 +81,12 @@ def test_at_the_end_nothing_remains():
 )
 def test_durations(seconds, text):
     assert duration(seconds) == text
+
+
+def test_chunks_of_short_runs_have_at_most_a_thousand_replications():
+    chunks = Task(th.instance("fixed-u0.1"), th.Greedy(), 1).chunks(range(100, 2600))
+    assert [(chunk.first, chunk.stop) for chunk in chunks] == [
+        (100, 1100),
+        (1100, 2100),
+        (2100, 2600),
+    ]

@@ -206,7 +206,8 @@ class _CompiledFunction(_Callee):
     @cached_property
     def entry(self) -> Any:
         entry: Any = _Entry(self.py_func)
-        if cache_folder() is not None:
+        # only thrifty's own: the name of the folder follows its sources, and no others
+        if self.py_func.__module__.startswith("thrifty.") and cache_folder() is not None:
             entry._cache = DiskCache(self.py_func)
         return entry
 

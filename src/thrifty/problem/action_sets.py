@@ -107,7 +107,8 @@ class ActionSets:
             if context not in self._context_indices:
                 raise UnknownName("context", context, self.context_names)
             return self._context_indices[context]
-        if not isinstance(context, int | np.integer) or not 0 <= context < self.contexts:
+        wrong = isinstance(context, bool) or not isinstance(context, int | np.integer)
+        if wrong or not 0 <= context < self.contexts:
             raise InvalidInput("context", f"an index from 0 to {self.contexts - 1}", context)
         return int(context)
 

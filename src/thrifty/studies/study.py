@@ -152,7 +152,7 @@ def run_studies(
             if folder is not None:
                 design.write(folder)
         _play(work, executor, progress)
-    done = (one.result(constants[one.task.problem]) for one in work)
+    done = (one.result(constants[one.task.problem, one.task.rewards]) for one in work)
     found = [Study(tuple(next(done) for _ in design.tasks())) for design, _ in studies]
     for study, (_, folder) in zip(found, studies, strict=True):
         if folder is not None:
@@ -197,19 +197,22 @@ def _look_up(studies: Sequence[tuple[Design, Path | None]], progress: bool | Non
     return work
 
 
-def _constants(work: Sequence[_Work], progress: bool | None) -> dict[Problem, float | None]:
-    """The constant C of each problem.
+def _constants(
+    work: Sequence[_Work], progress: bool | None
+) -> dict[tuple[Problem, str], float | None]:
+    """The constant C of each problem and kind of rewards.
 
     None for ensembles, for rewards that are not Gaussian, and where the solve fails.
     """
-    problems = {one.task.problem: one.task.rewards for one in work}
-    constants: dict[Problem, float | None] = {}
-    with progress_bar("computing lower bounds", len(problems), show=progress) as bar:
-        for problem, rewards in problems.items():
-            constants[problem] = None
+    constants: dict[tuple[Problem, str], float | None] = {
+        (one.task.problem, one.task.rewards): None for one in work
+    }
+    with progress_bar("computing lower bounds", len(constants), show=progress) as bar:
+        for problem, rewards in constants:
             if rewards == "gaussian" and isinstance(problem, Instance):
                 bound = lower_bound(problem)
-                constants[problem] = None if bound.status == "failed" else bound.constant
+                if bound.status != "failed":
+                    constants[problem, rewards] = bound.constant
             bar.advance()
     return constants
 
