@@ -150,7 +150,7 @@ def test_an_interrupted_study_says_how_to_continue(tmp_path):
     wait_for(lambda: count_files(tmp_path) > 0)
     study.send_signal(signal.SIGINT)
     _, errors = study.communicate(timeout=60)
-    assert study.returncode == 130
+    assert study.returncode == 130, errors
     assert without_compiling(errors) == (
         f"thrifty: interrupted; results so far are in {tmp_path}: run the same command again to "
         "continue\n"
