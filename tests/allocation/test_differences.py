@@ -28,7 +28,7 @@ def solve(program, *, warm=None):
     features = program[0]
     pulls, prices = warm if warm is not None else (np.zeros(len(features)), np.zeros(len(features)))
     found = allocate_differences(*program, pulls, prices, warm is not None, 1e-7)
-    return Outcome(*found, 0.0), pulls, prices
+    return Outcome(*found), pulls, prices
 
 
 def needs(program, pulls):

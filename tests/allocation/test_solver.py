@@ -211,7 +211,7 @@ def test_arguments_are_not_touched():
 )
 def test_status_follows_from_the_certified_gap(monkeypatch, gap, status, advice):
     for bounds in ((2.0, 2.0 * (1 + gap)), (2.0 * (1 + gap), 2.0)):  # rounding may exchange them
-        outcome = Outcome(*bounds, iterations=3, rounds=2, reduced_dimension=1, neglected=0.0)
+        outcome = Outcome(*bounds, iterations=3, rounds=2, reduced_dimension=1)
         monkeypatch.setattr(
             "thrifty.allocation.allocations.allocate_stepwise", lambda *_, found=outcome: found
         )

@@ -24,7 +24,7 @@ class Outcome(NamedTuple):
     iterations: int  # Newton steps
     rounds: int  # working sets
     reduced_dimension: int
-    neglected: float  # largest share of its length that an arm has where it counts as having none
+    neglected: float = 0.0  # largest share of its length that an arm has where none is counted
 
 
 def allocate_stepwise(

@@ -9,6 +9,7 @@ Coordinates are scaled by powers of 2 to make the diagonal of A about 1, which r
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -83,6 +84,27 @@ def _norm(left: Floats, right: Floats) -> float:
     return largest
 
 
+class Given(NamedTuple):
+    """An allocation problem, and the pulls and prices to be verified."""
+
+    features: Floats  # (k, d)
+    gaps: Floats  # (k,)
+    best: Bools  # (k,)
+    noise: float
+    base: Floats  # (d, d)
+    pulls: Floats  # (k,)
+    prices: Floats  # (k,)
+
+
+class Values(NamedTuple):
+    """High and low parts of what is computed."""
+
+    white: Floats  # (k, d) R^-T x for A = R^T R
+    white_low: Floats
+    g: Floats  # (k,) constraint values
+    g_low: Floats
+
+
 @compiled
 def verify(
     features: Floats,
@@ -100,12 +122,13 @@ def verify(
     much the constraint that they miss most exceeds 1; up to FEASIBLE, that is rounding.
     """
     k, d = features.shape
+    given = Given(features, gaps, best, noise, base, pulls, prices)
+    values = Values(np.empty((k, d)), np.empty((k, d)), np.empty(k), np.empty(k))
     scales = _powers_of_two(features, base, pulls)
-    white, low, g, g_low = np.empty((k, d)), np.empty((k, d)), np.empty(k), np.empty(k)
     stretch, cost = 1.0, (0.0, 0.0)
     for _ in range(MOST_TRIES):
-        rank = _whiten_arms(features, base, pulls, scales, white, low)
-        excess = _constraint_values(gaps, best, noise, rank, white, low, g, g_low)
+        rank = _whiten_arms(given, scales, values)
+        excess = _constraint_values(given, rank, values)
         if excess <= FEASIBLE or not excess < 1.0:
             break
         for j in range(k):
@@ -116,8 +139,7 @@ def verify(
             cost = add(cost, two_product(pulls[j], gaps[j]))
     if not excess < math.inf:
         return 0.0, cost[0], excess
-    lower = _dual_bound(gaps, best, noise, rank, white, low, g, g_low, pulls, prices)
-    return lower, cost[0], excess
+    return _dual_bound(given, rank, values), cost[0], excess
 
 
 @compiled
@@ -135,17 +157,16 @@ def _powers_of_two(features: Floats, base: Floats, pulls: Floats) -> Floats:
 
 
 @compiled
-def _whiten_arms(
-    features: Floats, base: Floats, pulls: Floats, scales: Floats, white: Floats, low: Floats
-) -> int:
-    """Write R^-T x of every arm x, as high and low parts (k, d), for A = R^T R; returns the rank.
+def _whiten_arms(given: Given, scales: Floats, values: Values) -> int:
+    """Write R^-T x of every arm x for A = R^T R; returns the rank.
 
     Coordinates are taken in the order of the pivots. Those beyond the rank hold the remainder of x
     outside the range of A.
     """
+    features, white, low = given.features, values.white, values.white_low
     k, d = features.shape
     high, rest, order = np.empty((d, d)), np.empty((d, d)), np.empty(d, np.int64)
-    _form_information(features, base, pulls, scales, high, rest)
+    _form_information(given, scales, high, rest)
     rank = _factor(high, rest, order)
     for j in range(k):
         for p in range(d):
@@ -161,10 +182,9 @@ def _whiten_arms(
 
 
 @compiled
-def _form_information(
-    features: Floats, base: Floats, pulls: Floats, scales: Floats, high: Floats, rest: Floats
-) -> None:
+def _form_information(given: Given, scales: Floats, high: Floats, rest: Floats) -> None:
     """Write A in scaled coordinates, as high and low parts (d, d)."""
+    features, base, pulls = given.features, given.base, given.pulls
     k, d = features.shape
     for i in range(d):
         for l in range(d):
@@ -208,20 +228,13 @@ def _factor(high: Floats, rest: Floats, order: Ints) -> int:
 
 
 @compiled
-def _constraint_values(
-    gaps: Floats,
-    best: Bools,
-    noise: float,
-    rank: int,
-    white: Floats,
-    low: Floats,
-    g: Floats,
-    g_low: Floats,
-) -> float:
-    """Write g (k,) of the suboptimal arms, high and low parts; returns their largest minus 1.
+def _constraint_values(given: Given, rank: int, values: Values) -> float:
+    """Write g of the suboptimal arms; returns their largest minus 1.
 
     It is inf if an arm lies outside the range of A.
     """
+    gaps, best, noise = given.gaps, given.best, given.noise
+    white, low, g, g_low = values
     worst = -1.0
     for j in range(gaps.size):
         if best[j]:
@@ -249,19 +262,11 @@ def _constraint_scale(noise: float, gap: float) -> Double:
 
 
 @compiled
-def _dual_bound(
-    gaps: Floats,
-    best: Bools,
-    noise: float,
-    rank: int,
-    white: Floats,
-    low: Floats,
-    g: Floats,
-    g_low: Floats,
-    pulls: Floats,
-    prices: Floats,
-) -> float:
+def _dual_bound(given: Given, rank: int, values: Values) -> float:
     """(sum w (g - 1) + der . a) / max der / c: see docs/allocation.md, section 4."""
+    gaps, best, noise = given.gaps, given.best, given.noise
+    pulls, prices = given.pulls, given.prices
+    white, low, g, g_low = values
     k = gaps.size
     spread, spread_low = zero_matrix(rank, rank), zero_matrix(rank, rank)
     slack = 0.0, 0.0

@@ -90,14 +90,7 @@ def start_regression(rows: Floats, *, ridge: float, largest_set: int | None = No
 def _start_estimates(regression: Regression) -> None:
     """What `refresh` gives before any reward, where V is diagonal: nothing to compile."""
     inverse, rows, norms = regression.inverse, regression.rows, regression.norms
-    regression.invert(
-        regression.columns,
-        regression.pulls,
-        regression.base,
-        inverse,
-        regression.outside,
-        regression.totals,
-    )
+    _invert_information(regression)
     if regression.tracked:
         for i in range(rows.shape[1]):
             norms += inverse[i, i] * rows[:, i] * rows[:, i]
@@ -191,17 +184,23 @@ def _update_arm(regression: Regression, row: int) -> None:
 
 
 @kernel
-def refresh(regression: Regression) -> None:
-    """Recompute everything from the pulls and sums of the arms."""
-    inverse, theta, response = regression.inverse, regression.theta, regression.step
+def _invert_information(regression: Regression) -> None:
+    """V^-1, log det V and the arms outside the span of V, from the pulls of the arms."""
     regression.invert(
         regression.columns,
         regression.pulls,
         regression.base,
-        inverse,
+        regression.inverse,
         regression.outside,
         regression.totals,
     )
+
+
+@kernel
+def refresh(regression: Regression) -> None:
+    """Recompute everything from the pulls and sums of the arms."""
+    inverse, theta, response = regression.inverse, regression.theta, regression.step
+    _invert_information(regression)
     regression.totals[0].roundings = 0.0
     for i in range(theta.size):
         response[i] = regression.base_sums[i]
