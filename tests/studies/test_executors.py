@@ -140,9 +140,17 @@ def test_a_study_killed_five_times_ends_with_the_bits_of_an_uninterrupted_one(
     assert same(th.Study(read_results(tmp_path)), uninterrupted)
 
 
+# Ctrl-C means an interrupt, also where a shell has started the tests in the background and had it
+# ignored.
+HEEDING = (
+    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    "from thrifty.cli.app import main; main()"
+)
+
+
 def test_an_interrupted_study_says_how_to_continue(tmp_path):
     study = subprocess.Popen(
-        [*THRIFTY, "run", *STUDY, "--out", str(tmp_path)],
+        [sys.executable, "-c", HEEDING, "run", *STUDY, "--out", str(tmp_path)],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
