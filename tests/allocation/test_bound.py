@@ -5,9 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 
 import thrifty as th
-from tests.oracles import certificate
+from tests.oracles import certificate, normal_form
 from thrifty.allocation import Status
 from thrifty.cli.tables import print_bound, print_bounds
 from thrifty.problem.catalog import CATALOG
@@ -112,3 +113,77 @@ def test_tables_show_no_constant_after_a_failed_solve(capsys):
     assert "C >= 3   (failed, FAILED)" in capsys.readouterr().out
     print_bounds([failed(np.inf), th.lower_bound(th.instance("bounded"))])
     assert "inf" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("share", "tied"), [(1e-10, True), (1e-9, False), (0.0, False)])
+def test_what_a_tolerance_decides_is_remarked(share, tied, capsys):
+    """Arms (1, 0) and (1, -1e-10) count as parallel: exploration is free, by a tolerance."""
+    arms = [[1, 0], [1, -share]] if share else [[1, 0], [0.5, 0]]
+    found = th.lower_bound(th.Instance(th.ActionSets([arms]), theta=[1, 1]))
+    assert (found.constant == 0) == (tied or not share)
+    assert len(found.remarks) == len(found.to_json().get("remarks", [])) == tied
+    print_bound(found)
+    assert ("exact up to a tolerance" in capsys.readouterr().out) == tied
+    if tied:
+        assert (
+            "an arm has 1e-10 of its length in a direction that counts as none" in found.remarks[0]
+        )
+
+
+def allocation_is_unique(arms, theta=(1, 0)):
+    return th.lower_bound(th.Instance(th.ActionSets([arms]), theta=theta)).unique
+
+
+def test_whether_the_optimal_allocation_is_unique():
+    assert not allocation_is_unique([[1, 0], [0, 1], [0, -1]])  # two arms with the same information
+    # the cheaper of the two sources of information changes at u = 0.04
+    assert allocation_is_unique([[1, 0], [0, 1], [0.95, 0.25]])
+    assert not allocation_is_unique([[1, 0], [0, 1], [0.96, 0.2]])
+    assert allocation_is_unique([[1, 0], [0, 1], [0.97, 0.15]])
+    names = ("orthogonal", "end-of-optimism", "scenario-one", "bounded")
+    assert [th.lower_bound(th.instance(name)).unique for name in names] == [True, True, False, True]
+
+
+@pytest.mark.parametrize(
+    ("name", "unique"),
+    [
+        ("drawn", False),
+        ("drawn:seed=1", False),
+        ("drawn:seed=5", False),
+        ("orthogonal", True),
+        ("large-100", True),
+        ("small-5", True),
+    ],
+)
+def test_uniqueness_agrees_with_linear_programs(name, unique):
+    """The range of the pulls of each arm over all allocations with the same information and cost.
+
+    Vectors that several contexts share can be pulled in any of them if the gaps agree.
+    """
+    problem = th.instance(name)
+    found = th.lower_bound(problem)
+    form = normal_form(problem.sets.rows, problem.gaps, problem.optimal, problem.noise)
+    pulls = found.solution.pulls[form.rows]
+    information = np.einsum("ji,jk->ikj", form.v, form.v).reshape(-1, len(form.rows))
+    outer = np.vstack([information, form.costs])
+    active = pulls > 1e-6 * pulls.max()
+    outer = outer[:, active] / np.abs(outer[:, active]).max(axis=0)
+    ranges = []
+    for j in range(active.sum()):
+        ends = [
+            linprog(sign * np.eye(active.sum())[j], A_eq=outer, b_eq=outer.sum(axis=1)).x[j]
+            for sign in (1, -1)
+        ]
+        ranges.append(ends[1] - ends[0])
+    assert found.unique is unique
+    assert (max(ranges) < 1e-5) == unique
+
+
+def test_ties_between_optimal_arms_are_remarked():
+    sets = th.ActionSets(
+        [[[1, 0], [1, 1], [0, 1]], [[1, 0], [1, 0], [0, 1]]], context_names=["tie", "twice"]
+    )
+    found = th.lower_bound(th.Instance(sets, theta=[1, 0]))
+    assert found.tied_contexts == ("tie",)  # the same vector twice is one arm
+    assert "several arms are optimal in context 'tie'" in found.remarks[0]
+    assert not th.lower_bound(th.instance("fixed-u0.1")).remarks

@@ -2,11 +2,13 @@
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from thrifty.allocation import Allocation, Status, allocate
+from thrifty.allocation.uniqueness import is_unique
 from thrifty.errors import InvalidInput
 from thrifty.numerics.arrays import Floats
 from thrifty.problem.instances import Instance
@@ -68,10 +70,45 @@ class Bound:
         """Dimension of the span of all arms minus that of the optimal arms."""
         return self.solution.reduced_dimension
 
+    @cached_property
+    def tied_contexts(self) -> tuple[str, ...]:
+        """Contexts in which several vectors are optimal: the theorem assumes one per context."""
+        sets = self.instance.sets
+        vectors = np.where(self.instance.optimal, sets.vector_ids, -1)
+        optimal = [set(ids.tolist()) - {-1} for ids in sets.split(vectors)]
+        return tuple(
+            name for name, ids in zip(sets.context_names, optimal, strict=True) if len(ids) > 1
+        )
+
+    @cached_property
+    def unique(self) -> bool | None:
+        """Whether the optimal allocation is the only one; None if that could not be told."""
+        instance, solution = self.instance, self.solution
+        if self.status == Status.FAILED:
+            return None
+        return is_unique(
+            instance.sets.rows,
+            instance.gaps,
+            instance.optimal,
+            instance.noise,
+            solution.pulls,
+            solution.prices,
+        )
+
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Sentences about what a tolerance has decided."""
-        return self.solution.remarks
+        """What a reader should know: tolerances, ties, other allocations of the same cost."""
+        found = list(self.solution.remarks)
+        if self.tied_contexts:
+            several = ", ".join(map(repr, self.tied_contexts[:3]))
+            more = f" and {len(self.tied_contexts) - 3} more" if len(self.tied_contexts) > 3 else ""
+            found.append(
+                f"several arms are optimal in context {several}{more}: the theorem assumes one "
+                "optimal arm per context"
+            )
+        if self.unique is False:
+            found.append("the optimal allocation is not unique: others cost the same")
+        return tuple(found)
 
     @property
     def allocation(self) -> list[Floats]:
@@ -116,13 +153,13 @@ class Bound:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """The content of `thrifty bound --json`; a contract. `remarks` is there if there are any.
+        """The content of `thrifty bound --json`; a contract.
 
-        Infinity is the string "inf": pulls of optimal arms, and, if the status is failed, perhaps
-        constant, upper and gap.
+        `remarks` is there only if a tolerance has decided something. Infinity is the string "inf":
+        pulls of optimal arms, and, if the status is failed, perhaps constant, upper and gap.
         """
-        remarks = {"remarks": list(self.remarks)} if self.remarks else {}
-        return remarks | {
+        decided = self.solution.remarks
+        return ({"remarks": list(decided)} if decided else {}) | {
             "constant": _json_number(self.constant),
             "lower": _json_number(self.lower),
             "upper": _json_number(self.upper),

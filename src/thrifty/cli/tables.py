@@ -207,7 +207,7 @@ def _certified(found: "Bound") -> str:
     if found.status == "failed":
         return "FAILED"
     certified = "exact" if found.gap == 0 else f"gap {found.gap:.0e}"
-    return f"{certified} up to a tolerance" if found.remarks else certified
+    return f"{certified} up to a tolerance" if found.solution.remarks else certified
 
 
 def _table(*headers: str, numeric: tuple[str, ...]) -> "Table":
