@@ -4,11 +4,19 @@ import math
 
 import numpy as np
 import pytest
+import scipy.stats
 
 import thrifty as th
 from thrifty.numerics.streams import streams
 from thrifty.policies import POLICIES
-from thrifty.simulation.loop import Game, draw_context, play_blocks, start_score, truth_of
+from thrifty.simulation.loop import (
+    Game,
+    draw_context,
+    play_blocks,
+    start_score,
+    student_quantile,
+    truth_of,
+)
 from thrifty.simulation.replication import checkpoints, simulate
 
 FIXED = th.instance("fixed-u0.1")
@@ -74,13 +82,25 @@ def test_bernoulli_rewards_are_zero_or_one():
     assert player.noise == 0.5  # any reward in [0, 1] is 1/2-subgaussian
 
 
+def test_student_rewards_have_heavy_tails_and_the_deviation_of_the_instance():
+    uniforms = np.linspace(0, 1, 1001)[1:-1]
+    found = [student_quantile(u) for u in uniforms]
+    assert found == pytest.approx(scipy.stats.t(4).ppf(uniforms) / np.sqrt(2), rel=1e-9, abs=1e-12)
+    assert np.isfinite([student_quantile(0.0), student_quantile(1.0)]).all()
+    instance = th.Instance(th.ActionSets([[[1.0]]]), theta=[0.3], noise=2.0)
+    rewards = np.array(diary(instance, 30_000, rewards="student").rewards)
+    assert rewards.mean() == pytest.approx(0.3, abs=5 * 2 / np.sqrt(30_000))
+    assert rewards.std() == pytest.approx(2.0, rel=0.1)
+    assert np.abs(rewards - 0.3).max() > 2 * 6  # a Gaussian has none in a billion
+
+
 def test_bernoulli_rewards_need_means_between_zero_and_one():
     with pytest.raises(
         th.InvalidInput,
         match=r"bounded: rewards: means between 0 and 1 for Bernoulli rewards expected, got -1\.0",
     ):
         th.run("bounded", "greedy", horizon=10, rewards="bernoulli")
-    with pytest.raises(th.InvalidInput, match="rewards: gaussian or bernoulli expected"):
+    with pytest.raises(th.InvalidInput, match="rewards: gaussian or bernoulli or student expected"):
         truth_of(FIXED, "poisson")
 
 

@@ -50,7 +50,10 @@ def run(
         ),
     ] = None,
     rewards: Annotated[
-        str | None, typer.Option(help="gaussian, or bernoulli where means lie in [0, 1].")
+        str | None,
+        typer.Option(
+            help="gaussian, student (heavy tails), or bernoulli where means lie in [0, 1]."
+        ),
     ] = None,
     threads: Threads = None,
     cluster: OnCluster = None,

@@ -4,6 +4,7 @@ In each round a context is drawn, the policy chooses, a reward is drawn, the pol
 regret is recorded. One draw of the noise stream is used per round, whatever arm is played.
 """
 
+import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -19,7 +20,8 @@ from thrifty.policies.shared.ledger import record_choice
 from thrifty.policies.shared.stubs import choose, learn
 from thrifty.problem.instances import Instance
 
-REWARDS = ("gaussian", "bernoulli")
+REWARDS = ("gaussian", "bernoulli", "student")
+GAUSSIAN, BERNOULLI, STUDENT = range(3)
 
 
 class Truth(NamedTuple):
@@ -30,7 +32,7 @@ class Truth(NamedTuple):
     means: Floats  # (k,) mean rewards
     gaps: Floats  # (k,) suboptimality gaps
     noise: float
-    bernoulli: bool
+    rewards: int  # GAUSSIAN, BERNOULLI or STUDENT
 
 
 class Next(Record):
@@ -73,7 +75,7 @@ def start_score(times: Ints, labels: int) -> Score:
 
 
 def truth_of(instance: Instance, rewards: str = "gaussian") -> Truth:
-    """The instance as the loop reads it; rewards are `gaussian` or `bernoulli`."""
+    """The instance as the loop reads it; rewards are `gaussian`, `bernoulli` or `student`."""
     if rewards not in REWARDS:
         raise InvalidInput("rewards", " or ".join(REWARDS), rewards)
     means = instance.means
@@ -83,8 +85,8 @@ def truth_of(instance: Instance, rewards: str = "gaussian") -> Truth:
         raise InvalidInput(where, "means between 0 and 1 for Bernoulli rewards", worst)
     law = instance.probabilities.cumsum()
     law[-1] = 1.0
-    rows, bernoulli = np.arange(len(means)), rewards == "bernoulli"
-    return Truth(law, rows, means, instance.gaps, instance.noise, bernoulli)
+    rows, kind = np.arange(len(means)), REWARDS.index(rewards)
+    return Truth(law, rows, means, instance.gaps, instance.noise, kind)
 
 
 @kernel
@@ -103,9 +105,24 @@ def draw_context(law: Floats, uniform: float) -> int:
 @kernel
 def draw_reward(truth: Truth, row: int, noise: np.random.Generator) -> float:
     """The reward of a row: one draw of the noise stream, whatever the row."""
-    if truth.bernoulli:
+    if truth.rewards == BERNOULLI:
         return 1.0 if noise.random() < truth.means[row] else 0.0
+    if truth.rewards == STUDENT:
+        return truth.means[row] + truth.noise * student_quantile(noise.random())
     return truth.means[row] + truth.noise * noise.standard_normal()
+
+
+@kernel
+def student_quantile(uniform: float) -> float:
+    """Quantile of Student's t with four degrees of freedom, divided by its deviation, sqrt 2.
+
+    The quantile is +-2 sqrt(q - 1) with q = cos(arccos(sqrt a) / 3) / sqrt a, a = 4 u (1 - u).
+    """
+    u = min(max(uniform, 2.0**-54), 1.0 - 2.0**-53)
+    root = math.sqrt(4.0 * u * (1.0 - u))
+    q = math.cos(math.acos(min(1.0, root)) / 3.0) / root
+    size = math.sqrt(2.0 * max(0.0, q - 1.0))
+    return size if u > 0.5 else -size
 
 
 @kernel

@@ -14,6 +14,7 @@ from thrifty.policies.base import Policy
 from thrifty.problem.action_sets import ActionSets
 from thrifty.problem.instances import Instance
 from thrifty.simulation.loop import (
+    BERNOULLI,
     Game,
     Score,
     Truth,
@@ -114,7 +115,7 @@ def simulate(
     truth, own = truth_of(instance, rewards), streams(seed, replication)
     times = checkpoints(horizon) if times is None else times
     score = start_score(times, len(label_names(policy)))
-    noise = SUBGAUSSIAN if truth.bernoulli else instance.noise
+    noise = SUBGAUSSIAN if truth.rewards == BERNOULLI else instance.noise
     solves, unsolved = 0, 0
     if isinstance(policy, Policy):
         state = policy.start(instance.sets, noise=noise, horizon=horizon)

@@ -110,7 +110,8 @@ def run(
     replications : number of replications
     seed : random seed; contexts and noise depend on the seed and the number of the replication
         alone, so all policies see the same contexts and noise
-    rewards : `gaussian`, or `bernoulli` where all means lie in [0, 1]
+    rewards : `gaussian`; `bernoulli` where all means lie in [0, 1]; or `student`, noise with heavy
+        tails, Student's t with four degrees of freedom, of the instance's standard deviation
     threads : number of threads, by default the number of cores; does not affect results
     cluster : address of a Dask scheduler, tcp://host:port, whose workers do the computing
     out : folder for the results; results that it contains are not computed again
