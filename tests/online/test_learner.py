@@ -358,14 +358,19 @@ def test_files_of_version_2_are_read(tmp_path):
     """They have no digest, and do not say where a decision was counted."""
     learner = trained(th.LinTS(), rounds=20)
     waiting = learner.choose("mobile")
+    gone = [learner.choose("mobile", available=["b"]), learner.choose("desktop", available=["d"])]
+    learner.remove_arm("mobile", "b")
+    learner.remove_context("desktop")
     content = content_of(learner)
-    del content["pending"][0]["counted"]
+    for entry in content["pending"]:
+        del entry["counted"]
     path = tmp_path / "state.json"
     path.write_text(json.dumps({"format": "thrifty learner", "version": 2, **content}))
     again = th.Learner.load(path)
     assert again.choose("mobile") == learner.choose("mobile")
-    again.cancel(waiting)
-    learner.cancel(waiting)
+    for decision in (waiting, *gone):
+        again.cancel(decision)
+        learner.cancel(decision)
     assert pack(again.state) == pack(learner.state)
 
 

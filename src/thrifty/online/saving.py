@@ -110,7 +110,10 @@ def _restore_pending(learner: "Learner", entry: dict[str, Any]) -> Pending:
         features = finite_numbers(entry["features"], f"{where}: features")
         expect(features.shape == (sets.dimension,), where, f"{sets.dimension} features", features)
     counted = None
-    if "counted" in entry:  # not in files of version 2
+    if "counted" not in entry:  # a file of version 2
+        if removed or context not in sets.context_names:
+            counted = learner._contexts.get(context, -1), -1, -1
+    else:
         sizes = sets.contexts, len(sets.rows), len(sets.vectors)
         counted = tuple(entry["counted"])
         holds = len(counted) == 3 and all(
