@@ -181,3 +181,23 @@ def test_drawn_instances_are_the_same_for_the_same_seed_and_of_all_kinds():
         assert drawn.probabilities.min() >= 0.009
         # something to lose everywhere
         assert all(gaps.max() > 0 for gaps in np.split(drawn.gaps, drawn.sets.offsets[1:-1]))
+
+
+def test_a_plain_bandit_has_the_bound_of_lai_and_robbins():
+    problem = th.instance("k-armed:arms=7,seed=3")
+    gaps = problem.means.max() - problem.means
+    expected = sum(2 * 0.5**2 / gap for gap in gaps if gap > 0)
+    assert th.lower_bound(problem).constant == pytest.approx(expected)
+    assert {int(th.instance(f"k-armed:seed={seed}").best_arms[0]) for seed in range(8)} != {0}
+
+
+def test_products_of_the_features_of_contexts_and_arms():
+    sets = th.instance("product:contexts=4,arms=3,seed=2").sets
+    assert (sets.contexts, sets.rows.shape) == (4, (12, 9))
+    for m in range(4):
+        for arm in sets.arms(m):
+            outer = arm.reshape(3, 3)
+            assert np.linalg.matrix_rank(outer) == 1
+            assert outer[0, 0] == 1
+    # the first row of each product is the features of the arm: the same in every context
+    assert (sets.arms(0)[:, :3] == sets.arms(3)[:, :3]).all()

@@ -71,6 +71,8 @@ CATALOG = (
     "ids-eoo",
     "solid-toy",
     "drawn",
+    "k-armed",
+    "product",
 )
 
 
@@ -314,6 +316,31 @@ def _drawn(seed: int = 0) -> Instance:
         probabilities=law / law.sum(),
         noise=float(rng.choice([0.1, 0.5, 1.0, 2.0])),
     )
+
+
+@_family("k-armed")
+def _k_armed(arms: int = 10, seed: int = 0) -> Instance:
+    """A plain bandit: e_1, ..., e_K with means uniform in [0, 1], drawn by seed, noise 0.5."""
+    _require(1 <= arms <= 1000, "k-armed:arms", "a number from 1 to 1000", arms)
+    _require(seed >= 0, "k-armed:seed", "at least 0", seed)
+    means = np.random.default_rng([seed, 3]).uniform(size=arms)
+    return Instance(ActionSets([np.eye(arms)]), theta=means, noise=0.5)
+
+
+@_family("product")
+def _product(contexts: int = 6, arms: int = 5, seed: int = 0) -> Instance:
+    """Products of the features of a context and of an arm, each (1, two normal numbers), drawn by
+    seed: d = 9, theta ~ N(0, I / 9), noise 0.5.
+    """
+    _require(1 <= contexts <= 1000, "product:contexts", "a number from 1 to 1000", contexts)
+    _require(1 <= arms <= 1000, "product:arms", "a number from 1 to 1000", arms)
+    _require(seed >= 0, "product:seed", "at least 0", seed)
+    rng = np.random.default_rng([seed, 4])
+    of_contexts, of_arms = (
+        np.column_stack([np.ones(count), rng.normal(size=(count, 2))]) for count in (contexts, arms)
+    )
+    sets = [np.array([np.outer(x, y).ravel() for y in of_arms]) for x in of_contexts]
+    return Instance(ActionSets(sets), theta=rng.normal(size=9) / 3, noise=0.5)
 
 
 def _draw_set(
