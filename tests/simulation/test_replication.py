@@ -94,6 +94,23 @@ def test_student_rewards_have_heavy_tails_and_the_deviation_of_the_instance():
     assert np.abs(rewards - 0.3).max() > 2 * 6  # a Gaussian has none in a billion
 
 
+@pytest.mark.parametrize(
+    ("rewards", "told"),
+    [("gaussian", 3.0), ("gaussian:told=2", 6.0), ("student:told=0.5", 1.5), ("bernoulli", 0.5)],
+)
+def test_policies_are_told_the_noise_or_a_multiple_of_it(rewards, told):
+    instance = th.Instance(FIXED.sets, theta=[0.8, 0.3], noise=3.0)
+    assert diary(instance, 10, rewards=rewards).noise == told
+    truth = diary(instance, 50, rewards=rewards.partition(":")[0]).rewards
+    assert diary(instance, 50, rewards=rewards).rewards == truth
+
+
+@pytest.mark.parametrize("rewards", ["gaussian:told=0", "gaussian:told=x", "gaussian:tell=2", 5])
+def test_what_policies_are_told_is_checked(rewards):
+    with pytest.raises(th.ThriftyError):
+        truth_of(FIXED, rewards)
+
+
 def test_bernoulli_rewards_need_means_between_zero_and_one():
     with pytest.raises(
         th.InvalidInput,

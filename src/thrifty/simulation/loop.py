@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from thrifty.errors import InvalidInput
-from thrifty.numerics.arrays import Floats, Ints
+from thrifty.numerics.arrays import Floats, Ints, positive_number
 from thrifty.numerics.compilation import compiled, entry_for, kernel
 from thrifty.numerics.records import Record, Records
 from thrifty.numerics.references import Reference
@@ -19,9 +19,11 @@ from thrifty.numerics.streams import Streams
 from thrifty.policies.shared.ledger import record_choice
 from thrifty.policies.shared.stubs import choose, learn
 from thrifty.problem.instances import Instance
+from thrifty.problem.specs import split_parameters
 
 REWARDS = ("gaussian", "bernoulli", "student")
 GAUSSIAN, BERNOULLI, STUDENT = range(3)
+SUBGAUSSIAN = 0.5  # any reward in [0, 1] is 1/2-subgaussian
 
 
 class Truth(NamedTuple):
@@ -32,6 +34,7 @@ class Truth(NamedTuple):
     means: Floats  # (k,) mean rewards
     gaps: Floats  # (k,) suboptimality gaps
     noise: float
+    told: float  # the noise that the policy is told
     rewards: int  # GAUSSIAN, BERNOULLI or STUDENT
 
 
@@ -75,18 +78,31 @@ def start_score(times: Ints, labels: int) -> Score:
 
 
 def truth_of(instance: Instance, rewards: str = "gaussian") -> Truth:
-    """The instance as the loop reads it; rewards are `gaussian`, `bernoulli` or `student`."""
-    if rewards not in REWARDS:
+    """The instance as the loop reads it.
+
+    rewards: `gaussian`, `bernoulli`, `student`; with `:told=2` policies are told twice the noise.
+    """
+    name, _, given = rewards.partition(":") if isinstance(rewards, str) else ("", "", "")
+    if name not in REWARDS:
         raise InvalidInput("rewards", " or ".join(REWARDS), rewards)
-    means = instance.means
-    if rewards == "bernoulli" and not ((means >= 0) & (means <= 1)).all():
+    parameters = split_parameters(given, ("told",), owner=name, where="rewards: ")
+    factor = positive_number(_number(parameters.get("told", "1")), "rewards: told")
+    means, kind = instance.means, REWARDS.index(name)
+    if kind == BERNOULLI and not ((means >= 0) & (means <= 1)).all():
         worst = float(means[np.abs(means - 0.5).argmax()])
         where = f"{instance.name}: rewards"
         raise InvalidInput(where, "means between 0 and 1 for Bernoulli rewards", worst)
     law = instance.probabilities.cumsum()
     law[-1] = 1.0
-    rows, kind = np.arange(len(means)), REWARDS.index(rewards)
-    return Truth(law, rows, means, instance.gaps, instance.noise, kind)
+    told = factor * (SUBGAUSSIAN if kind == BERNOULLI else instance.noise)
+    return Truth(law, np.arange(len(means)), means, instance.gaps, instance.noise, told, kind)
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InvalidInput("rewards: told", "a number", text) from None
 
 
 @kernel

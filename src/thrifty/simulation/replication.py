@@ -14,7 +14,6 @@ from thrifty.policies.base import Policy
 from thrifty.problem.action_sets import ActionSets
 from thrifty.problem.instances import Instance
 from thrifty.simulation.loop import (
-    BERNOULLI,
     Game,
     Score,
     Truth,
@@ -28,7 +27,6 @@ from thrifty.simulation.loop import (
 
 BLOCK = 1 << 17  # rounds between two calls of tick, at most
 BLOCK_TERMS = 1 << 25  # products x_i V^-1_ij x_j between them, roughly: a tenth of a second
-SUBGAUSSIAN = 0.5  # the noise that policies are told of when rewards lie in [0, 1]
 
 
 @dataclass(frozen=True)
@@ -115,17 +113,16 @@ def simulate(
     truth, own = truth_of(instance, rewards), streams(seed, replication)
     times = checkpoints(horizon) if times is None else times
     score = start_score(times, len(label_names(policy)))
-    noise = SUBGAUSSIAN if truth.rewards == BERNOULLI else instance.noise
     solves, unsolved = 0, 0
     if isinstance(policy, Policy):
-        state = policy.start(instance.sets, noise=noise, horizon=horizon)
+        state = policy.start(instance.sets, noise=truth.told, horizon=horizon)
         terms = instance.sets.rows.size * instance.sets.dimension
         block = max(1, min(BLOCK, BLOCK_TERMS // terms))
         _play(play_blocks(Game(state, truth, score, own), rounds or horizon, block), tick)
         counters = state.ledger.counters[0]
         solves, unsolved = int(counters.solves), int(counters.unsolved)
     else:
-        player = _started(policy, instance.sets, noise, horizon, own.uniforms)
+        player = _started(policy, instance.sets, truth.told, horizon, own.uniforms)
         _play(_play_plain(player, instance.sets, truth, score, own, rounds or horizon), tick)
     return Replication(score.times, score.rounds_at, score.regret_at, solves, unsolved)
 

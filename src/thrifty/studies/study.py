@@ -111,7 +111,8 @@ def run(
     seed : random seed; contexts and noise depend on the seed and the number of the replication
         alone, so all policies see the same contexts and noise
     rewards : `gaussian`; `bernoulli` where all means lie in [0, 1]; or `student`, noise with heavy
-        tails, Student's t with four degrees of freedom, of the instance's standard deviation
+        tails, Student's t with four degrees of freedom, of the instance's standard deviation.
+        `gaussian:told=2` tells policies twice the noise that there is
     threads : number of threads, by default the number of cores; does not affect results
     cluster : address of a Dask scheduler, tcp://host:port, whose workers do the computing
     out : folder for the results; results that it contains are not computed again
@@ -210,7 +211,8 @@ def _constants(
     }
     with progress_bar("computing lower bounds", len(constants), show=progress) as bar:
         for problem, rewards in constants:
-            if rewards == "gaussian" and isinstance(problem, Instance):
+            gaussian = rewards.partition(":")[0] == "gaussian"
+            if gaussian and isinstance(problem, Instance):
                 bound = lower_bound(problem)
                 if bound.status != "failed":
                     constants[problem, rewards] = bound.constant

@@ -124,7 +124,7 @@ class Task:
         With compiled=False a compiled policy is only started.
         """
         problem = self.instance(0)
-        truth_of(problem, self.rewards)
+        truth = truth_of(problem, self.rewards)
         if compiled or not isinstance(self.policy, Policy):
             simulate(
                 problem,
@@ -135,7 +135,7 @@ class Task:
                 rounds=1,
             )
         else:
-            self.policy.start(problem.sets, noise=problem.noise, horizon=self.horizon)
+            self.policy.start(problem.sets, noise=truth.told, horizon=self.horizon)
 
     @cached_property
     def seconds_per_round(self) -> float:
