@@ -49,8 +49,8 @@ PAIRS = [
     (th.DEL(), twins.DELTwin()),
     (th.SOLID(), twins_of_information.SOLIDTwin()),
     (
-        th.SOLID(kappa=0, z=20, weight_step=1, price_step=1, decay=0.5, reset="no"),
-        twins_of_information.SOLIDTwin(0, 20, 1, 1, 0.5, False),
+        th.SOLID(kappa=0, z=20, weight_step=1, price_step=1, decay=0.5, reset="no", level=2),
+        twins_of_information.SOLIDTwin(0, 20, 1, 1, 0.5, False, 2.0),
     ),
 ]
 

@@ -272,15 +272,11 @@ class ThriftyTwin(Twin):
 
 
 class SOLIDTwin(Twin):
-    def __init__(self, kappa=1.0, z=10.0, weight_step=0.5, price_step=0.1, decay=0.0, reset=True):
-        self.kappa, self.z, self.weight_step, self.price_step, self.decay, self.reset = (
-            kappa,
-            z,
-            weight_step,
-            price_step,
-            decay,
-            reset,
-        )
+    def __init__(
+        self, kappa=1.0, z=10.0, weight_step=0.5, price_step=0.1, decay=0.0, reset=True, level=1.0
+    ):
+        self.kappa, self.z, self.decay, self.reset, self.level = kappa, z, decay, reset, level
+        self.weight_step, self.price_step = weight_step, price_step
 
     def start(self, *args, **kwargs):
         super().start(*args, **kwargs)
@@ -313,7 +309,7 @@ class SOLIDTwin(Twin):
         self.seen[self.context] += 1
         uniform, greedy = self.uniforms.random(), self.argmax(self.means())
         spare = self.d * math.log(math.log(self.n))
-        if self.v(self.V)[0] > math.log(self.t) + spare:
+        if self.v(self.V)[0] > self.level * (math.log(self.t) + spare):
             return greedy, "exploit"
         row = self.offered[
             int(np.searchsorted(np.cumsum(self.w[self.context]), uniform, side="right"))

@@ -1,4 +1,4 @@
-"""SOLID, asymptotically optimal by primal and dual steps (Tirinzoni et al. 2020).
+"""SOLID: primal and dual steps towards the optimal allocation (Tirinzoni et al. 2020).
 
 Tirinzoni, Pirotta, Restelli and Lazaric. The structure is the paper's; constants are from memory.
 
@@ -8,6 +8,11 @@ takes one step on its Lagrangian: exponential weights for w, a gradient step for
 lambda, both optimistic. For W positive definite, with D the estimated gap of an arm,
 u = phi(x, a*) - phi(x, a), and norms in W^-1: v(W) = min D^2 / ||u||^2, and
 theta' = theta - D / ||u||^2 W^-1 u at the minimiser.
+
+It exploits once v(V) > beta_t = level sigma^2 (log t + d log log n); confidence intervals have the
+width sqrt(gamma_t) ||x||_{V^-1}, gamma_t = sigma^2 (log S + d log log n), S the exploration rounds.
+The lower bound asks for v(V) near 2 sigma^2 log t: with level = 1, as here by default, the policy
+stops at half of that and is not asymptotically optimal; level = 2 is.
 
 What the source leaves open, and how it is done here:
 
@@ -66,6 +71,8 @@ class SOLID(Policy):
     decay : steps shrink as p^-decay, p the length of the phase; 1/2, with both steps 1, is the
         theory's
     reset : `yes` or `no`, whether weights and lambda start anew with each phase
+    level : factor of beta_t, the level at which alternatives count as ruled out; 2 is what the
+        lower bound asks for
     ridge : V starts from ridge times the identity
     horizon : rounds to plan for; that of the run by default
     """
@@ -76,6 +83,7 @@ class SOLID(Policy):
     price_step: float = 0.1
     decay: float = 0.0
     reset: str = "yes"
+    level: float = 1.0
     ridge: float = 1.0
     horizon: float | None = None
 
@@ -86,7 +94,7 @@ class SOLID(Policy):
     def check(self) -> None:
         self._at_least(0, "kappa", "decay")
         self._at_least(1, "z")
-        self._above(0, "weight_step", "price_step", "ridge")
+        self._above(0, "weight_step", "price_step", "level", "ridge")
         self._one_of("reset", "yes", "no")
         self._check_horizon()
 
@@ -104,6 +112,7 @@ class SOLID(Policy):
             price_step=float(self.price_step),
             decay=float(self.decay),
             reset=self.reset == "yes",
+            level=float(self.level),
         )
 
     def carry(self, old: Any, new: Any, renumbering: Renumbering) -> None:
@@ -153,6 +162,7 @@ class State(NamedTuple):
     price_step: float
     decay: float
     reset: bool
+    level: float
 
 
 class Rival(NamedTuple):
@@ -189,7 +199,7 @@ def _choose(state: State, context: int, arms: Ints) -> Choice:
     all_arms = arms.size == offsets[context + 1] - offsets[context]
     greedy = saddle.best[context] if all_arms else greedy_arm(regression, arms)
     t = ledger.counters[0].rounds + 1.0
-    beta_t = state.noise**2 * (math.log(t) + state.d_log_log_n)
+    beta_t = state.level * state.noise**2 * (math.log(t) + state.d_log_log_n)
     if progress[0].evidence > beta_t:
         return Choice(greedy, EXPLOIT)
     row = draw_arm(saddle.weights, arms, ledger.uniforms[0])
