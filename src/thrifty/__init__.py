@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         LinTS,
         LinUCB,
         Policy,
+        SquareCB,
         Thrifty,
         policy,
     )
@@ -62,6 +63,7 @@ _HOMES = {
     "Result": "thrifty.studies.results",
     "SOLID": "thrifty.policies",
     "SetAside": "thrifty.errors",
+    "SquareCB": "thrifty.policies",
     "Status": "thrifty.allocation",
     "Study": "thrifty.studies.study",
     "Thrifty": "thrifty.policies",
@@ -100,6 +102,7 @@ __all__ = [
     "Policy",
     "Result",
     "SetAside",
+    "SquareCB",
     "Status",
     "Study",
     "Thrifty",

@@ -54,6 +54,8 @@ def test_specs_are_read_and_written():
         ("thrifty:wait=-1", "thrifty: wait: a number of at least 0 expected, got -1.0"),
         ("ids:correction=some", "ids: correction: ucb or all expected, got 'some'"),
         ("ids:corection=all", "unknown parameter of ids 'corection'; did you mean 'correction'?"),
+        ("squarecb:c=-1", "squarecb: c: a number of at least 0 expected, got -1.0"),
+        ("squarecb:ridge=0", "squarecb: ridge: a number above 0 expected, got 0.0"),
         ("egreedy:decay=x", "egreedy: decay: a finite number expected, got 'x'"),
     ],
 )

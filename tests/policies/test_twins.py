@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import thrifty as th
-from tests.policies import twins, twins_of_information
+from tests.policies import twins, twins_of_information, twins_of_sampling
 from thrifty.extending.conformance import LearnerPlayer
 from thrifty.simulation.replication import simulate
 
@@ -54,6 +54,8 @@ PAIRS = [
         th.SOLID(kappa=0, z=20, weight_step=1, price_step=1, decay=0.5, reset="no"),
         twins_of_information.SOLIDTwin(0, 20, 1, 1, 0.5, False),
     ),
+    (th.SquareCB(), twins_of_sampling.SquareCBTwin()),
+    (th.SquareCB(c=1, ridge=2), twins_of_sampling.SquareCBTwin(1, 2)),
 ]
 
 

@@ -19,6 +19,7 @@ from thrifty.policies.linucb import LinUCB
 from thrifty.policies.oam import OAM
 from thrifty.policies.ossb import OSSB
 from thrifty.policies.solid import SOLID
+from thrifty.policies.squarecb import SquareCB
 from thrifty.policies.thrifty import Thrifty
 from thrifty.problem.specs import first_paragraph, split_parameters
 
@@ -35,6 +36,7 @@ __all__ = [
     "LinTS",
     "LinUCB",
     "Policy",
+    "SquareCB",
     "Thrifty",
     "describe",
     "policy",
@@ -42,7 +44,20 @@ __all__ = [
 
 POLICIES: dict[str, type[Policy]] = {
     kind.name: kind
-    for kind in (Thrifty, OAM, LinUCB, LinTS, IDS, SOLID, OSSB, Greedy, EGreedy, EndOA, DEL)
+    for kind in (
+        Thrifty,
+        OAM,
+        LinUCB,
+        LinTS,
+        IDS,
+        SOLID,
+        OSSB,
+        SquareCB,
+        Greedy,
+        EGreedy,
+        EndOA,
+        DEL,
+    )
 }
 
 
