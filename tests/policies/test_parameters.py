@@ -54,6 +54,13 @@ def test_specs_are_read_and_written():
         ("thrifty:wait=-1", "thrifty: wait: a number of at least 0 expected, got -1.0"),
         ("ids:correction=some", "ids: correction: ucb or all expected, got 'some'"),
         ("ids:corection=all", "unknown parameter of ids 'corection'; did you mean 'correction'?"),
+        (
+            "linmed:alpha_emp=0.75,alpha_opt=0.5",
+            "linmed: alpha_emp + alpha_opt: a sum of at most 1 expected, got 1.25",
+        ),
+        ("linmed:alpha_opt=-1", "linmed: alpha_opt: a number of at least 0 expected, got -1.0"),
+        ("linmed:delta=0", "linmed: delta: a number between 0 and 1 expected, got 0.0"),
+        ("linmed:delta=none", "linmed: delta: a number between 0 and 1 expected, got None"),
         ("squarecb:c=-1", "squarecb: c: a number of at least 0 expected, got -1.0"),
         ("squarecb:ridge=0", "squarecb: ridge: a number above 0 expected, got 0.0"),
         ("egreedy:decay=x", "egreedy: decay: a finite number expected, got 'x'"),

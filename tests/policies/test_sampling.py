@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import thrifty as th
-from tests.policies.test_solid import RANDOM, SETS, played
+from tests.policies.test_solid import ARMS, RANDOM, SETS, played
+from thrifty.policies.linmed import _find_design
 
 SCALED = th.Instance(SETS, theta=4 * RANDOM.theta, noise=4 * RANDOM.noise)
 
@@ -25,3 +26,30 @@ def test_squarecb_draws_uniformly_where_means_are_equal_and_less_with_time():
     _, decisions = played(RANDOM, th.SquareCB(), 4000)
     sampled = np.array([decision.label == "sampled" for decision in decisions])
     assert 0 < sampled[2000:].sum() < 0.75 * sampled[:2000].sum()
+
+
+@pytest.mark.parametrize("arms", [ARMS, ARMS[:4], ARMS[:, :1], ARMS[:, [0, 1, 1]], 1e-6 * ARMS])
+def test_the_design_of_linmed_is_nearly_optimal(arms):
+    """Under the optimal design the largest norm is the rank (Kiefer and Wolfowitz 1960)."""
+    state = th.LinMED().start(th.ActionSets([arms]), noise=1.0, horizon=None)
+    F = np.linspace(1, 0.01, len(arms))
+    _find_design(state.design, state.regression.rows, F, np.arange(len(arms)))
+    weights, scaled = state.design.weights, arms * np.sqrt(F)[:, None]
+    inverse = np.linalg.pinv((scaled.T * weights) @ scaled, rcond=1e-6, hermitian=True)
+    norms = np.einsum("ki,ij,kj->k", scaled, inverse, scaled)
+    assert weights.sum() == pytest.approx(1)
+    assert weights.min() >= 0
+    assert norms.max() <= 1.25 * np.linalg.matrix_rank(scaled)
+
+
+def test_linmed_is_nearly_greedy_in_the_end_and_takes_duplicates_for_one_arm():
+    _, decisions = played(RANDOM, th.LinMED(alpha_emp=0.5, alpha_opt=0.25), 4000)
+    sampled = np.array([decision.label == "sampled" for decision in decisions])
+    assert 0 < sampled[2000:].sum() < 0.85 * sampled[:2000].sum()
+    sets = th.ActionSets([[[1.0, 0.0], [1.0, 0.0], [0.0, 0.0]]])
+    learner = th.LinMED(alpha_emp=0, alpha_opt=0).learner(sets)
+    for _ in range(500):
+        learner.learn(learner.choose(0), 1.0)
+    first, second, zero = learner.state.regression.pulls
+    assert abs(first - second) < 100
+    assert zero < first + second

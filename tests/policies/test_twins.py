@@ -54,6 +54,11 @@ PAIRS = [
         th.SOLID(kappa=0, z=20, weight_step=1, price_step=1, decay=0.5, reset="no"),
         twins_of_information.SOLIDTwin(0, 20, 1, 1, 0.5, False),
     ),
+    (th.LinMED(), twins_of_sampling.LinMEDTwin()),
+    (
+        th.LinMED(alpha_emp=0.5, alpha_opt=0.4, ridge=2, delta=0.1),
+        twins_of_sampling.LinMEDTwin(0.5, 0.4, 2, 0.1),
+    ),
     (th.SquareCB(), twins_of_sampling.SquareCBTwin()),
     (th.SquareCB(c=1, ridge=2), twins_of_sampling.SquareCBTwin(1, 2)),
 ]

@@ -34,3 +34,41 @@ class SquareCBTwin(Sampler):
         p = 1 / (len(self.offered) + self.c * math.sqrt(self.t) * gaps)
         p[self.offered == greedy] += 1 - p.sum()
         return self.draw(p, greedy)
+
+
+class LinMEDTwin(Sampler):
+    def __init__(self, alpha_emp=0.99, alpha_opt=0.005, prior=None, delta=0.01):
+        self.alpha_emp, self.alpha_opt, self.prior, self.delta = alpha_emp, alpha_opt, prior, delta
+
+    def decide(self):
+        means, inverse = self.means(), np.linalg.inv(self.V)
+        greedy = self.argmax(means)
+        logdet = np.linalg.slogdet(self.V / self.ridge)[1]
+        beta = (
+            self.noise * math.sqrt(2 * math.log(1 / self.delta) + logdet) + math.sqrt(self.ridge)
+        ) ** 2
+        F = []
+        for row in self.offered:
+            difference = self.X[greedy] - self.X[row]
+            spread = beta * difference @ inverse @ difference
+            F.append(np.exp(-((means[greedy] - means[row]) ** 2) / spread) if spread > 0 else 1.0)
+        K = len(self.offered)
+        q = self.alpha_opt * design(self.X[self.offered] * np.sqrt(F)[:, None])
+        q += (1 - self.alpha_emp - self.alpha_opt) / K
+        q += self.alpha_emp * (self.offered == greedy)
+        return self.draw(q * F, greedy)
+
+
+def design(arms):
+    """Fedorov and Wynn's steps towards the G-optimal design, W inverted anew in each."""
+    K, d = arms.shape
+    w, ridge = np.full(K, 1 / K), 1e-6 * (arms**2).sum() / K
+    for _ in range(20):
+        inverse = np.linalg.inv((arms.T * w) @ arms + ridge * np.eye(d))
+        norms = np.einsum("ki,ij,kj->k", arms, inverse, arms)
+        first, mean = int(np.argmax(norms > norms.max() * (1 - 1e-9))), w @ norms
+        if norms[first] <= 1.1 * max(1, mean):
+            break
+        step = min(0.5, (norms[first] / mean - 1) / (norms[first] - 1))
+        w, ridge = (1 - step) * w + step * (np.arange(K) == first), (1 - step) * ridge
+    return w

@@ -14,6 +14,7 @@ from thrifty.policies.egreedy import EGreedy
 from thrifty.policies.endoa import EndOA
 from thrifty.policies.greedy import Greedy
 from thrifty.policies.ids import IDS
+from thrifty.policies.linmed import LinMED
 from thrifty.policies.lints import LinTS
 from thrifty.policies.linucb import LinUCB
 from thrifty.policies.oam import OAM
@@ -33,6 +34,7 @@ __all__ = [
     "EGreedy",
     "EndOA",
     "Greedy",
+    "LinMED",
     "LinTS",
     "LinUCB",
     "Policy",
@@ -52,6 +54,7 @@ POLICIES: dict[str, type[Policy]] = {
         IDS,
         SOLID,
         OSSB,
+        LinMED,
         SquareCB,
         Greedy,
         EGreedy,

@@ -33,6 +33,7 @@ COLOURS = {
     "greedy": "#999999",
     "del": "#8C6D31",
     "solid": "#1B4D3E",
+    "linmed": "#4B4BC3",
     "squarecb": "#9ACD32",
 }
 OTHER_COLOURS = ("#7F3C8D", "#3F3F3F", "#A5AA99")
