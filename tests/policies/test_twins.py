@@ -59,6 +59,8 @@ PAIRS = [
         th.LinMED(alpha_emp=0.5, alpha_opt=0.4, ridge=2, delta=0.1),
         twins_of_sampling.LinMEDTwin(0.5, 0.4, 2, 0.1),
     ),
+    (th.VIDS(), twins_of_sampling.VIDSTwin()),
+    (th.VIDS(samples=50, ridge=2), twins_of_sampling.VIDSTwin(50, 2)),
     (th.SquareCB(), twins_of_sampling.SquareCBTwin()),
     (th.SquareCB(c=1, ridge=2), twins_of_sampling.SquareCBTwin(1, 2)),
 ]

@@ -1,6 +1,7 @@
 """Slow twins of the policies that draw arms from a distribution over the arms on offer."""
 
 import math
+from itertools import product
 
 import numpy as np
 
@@ -72,3 +73,42 @@ def design(arms):
         step = min(0.5, (norms[first] / mean - 1) / (norms[first] - 1))
         w, ridge = (1 - step) * w + step * (np.arange(K) == first), (1 - step) * ridge
     return w
+
+
+class VIDSTwin(Sampler):
+    def __init__(self, samples=200, prior=None):
+        self.samples, self.prior = samples, prior
+
+    def decide(self):
+        uniform, theta, arms = self.uniforms.random(), self.theta(), self.X[self.offered]
+        greedy = self.argmax(self.X @ theta)
+        xi = np.random.default_rng(2018).standard_normal((self.samples // 2, self.d))
+        shifts = self.noise * xi @ np.linalg.cholesky(np.linalg.inv(self.V)).T
+        thetas = np.concatenate([theta + shifts, theta - shifts])
+        best = (thetas @ arms.T).argmax(axis=1)
+        if len(set(best)) == 1:  # v = 0
+            return greedy, "exploit"
+        regrets = (thetas @ arms.T).max(axis=1).mean() - arms @ theta
+        variances = np.zeros(len(arms))
+        for x in set(best):
+            told = thetas[best == x].mean(axis=0)  # E[theta | x* = x]
+            variances += (best == x).mean() * (arms @ (told - theta)) ** 2
+        row = self.offered[self.draw_pair(regrets, variances, uniform)]
+        return row, "exploit" if row == greedy else "explore"
+
+    def draw_pair(self, regrets, variances, uniform):
+        """All pairs in both orders, at both ends and at the stationary point."""
+        trials = []
+        for i, j in product(range(len(regrets)), repeat=2):
+            with np.errstate(divide="ignore", invalid="ignore"):
+                inner = regrets[i] / (regrets[j] - regrets[i])
+                inner -= 2 * variances[i] / (variances[j] - variances[i])
+            # of a distribution and its mirror image, the one whose second arm has more regret
+            inside = 0 < inner < 1 and regrets[j] > regrets[i]
+            for p in (0.0, inner) if inside else (0.0,):
+                regret = (1 - p) * regrets[i] + p * regrets[j]
+                mixed = (1 - p) * variances[i] + p * variances[j]
+                trials.append((regret**2 / mixed if mixed > 0 else np.inf, i, j, p))
+        least = min(trials)[0]
+        _, i, j, p = next(trial for trial in trials if trial[0] <= least * (1 + 1e-9))
+        return j if uniform < p else i

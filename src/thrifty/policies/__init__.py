@@ -22,6 +22,7 @@ from thrifty.policies.ossb import OSSB
 from thrifty.policies.solid import SOLID
 from thrifty.policies.squarecb import SquareCB
 from thrifty.policies.thrifty import Thrifty
+from thrifty.policies.vids import VIDS
 from thrifty.problem.specs import first_paragraph, split_parameters
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "OSSB",
     "POLICIES",
     "SOLID",
+    "VIDS",
     "EGreedy",
     "EndOA",
     "Greedy",
@@ -52,6 +54,7 @@ POLICIES: dict[str, type[Policy]] = {
         LinUCB,
         LinTS,
         IDS,
+        VIDS,
         SOLID,
         OSSB,
         LinMED,

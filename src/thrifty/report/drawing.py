@@ -33,6 +33,7 @@ COLOURS = {
     "greedy": "#999999",
     "del": "#8C6D31",
     "solid": "#1B4D3E",
+    "vids": "#F08080",
     "linmed": "#4B4BC3",
     "squarecb": "#9ACD32",
 }
