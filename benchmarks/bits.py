@@ -26,6 +26,10 @@ VARIANTS = (
     "lints:inflation=theory",
     "ids:correction=all",
     "solid:kappa=0,reset=no,decay=0.5",
+    "squarecb",
+    "linmed",
+    "vids:samples=20",
+    "vids:samples=20,draws=anew",
     "ossb:epsilon=0.01,gamma=0.01",
     "del:gamma=0.1",
 )

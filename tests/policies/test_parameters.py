@@ -63,6 +63,7 @@ def test_specs_are_read_and_written():
         ("linmed:delta=none", "linmed: delta: a number between 0 and 1 expected, got None"),
         ("vids:samples=3", "vids: samples: an even number of at least 2 expected, got 3.0"),
         ("vids:samples=0", "vids: samples: an even number of at least 2 expected, got 0.0"),
+        ("vids:draws=twice", "vids: draws: once or anew expected, got 'twice'"),
         ("vids:ridge=0", "vids: ridge: a number above 0 expected, got 0.0"),
         ("squarecb:c=-1", "squarecb: c: a number of at least 0 expected, got -1.0"),
         ("squarecb:ridge=0", "squarecb: ridge: a number above 0 expected, got 0.0"),

@@ -60,7 +60,10 @@ PAIRS = [
         twins_of_sampling.LinMEDTwin(0.5, 0.4, 2, 0.1),
     ),
     (th.VIDS(), twins_of_sampling.VIDSTwin()),
-    (th.VIDS(samples=50, ridge=2), twins_of_sampling.VIDSTwin(50, 2)),
+    (
+        th.VIDS(samples=50, draws="anew", ridge=2),
+        twins_of_sampling.VIDSTwin(50, 2, anew=True),
+    ),
     (th.SquareCB(), twins_of_sampling.SquareCBTwin()),
     (th.SquareCB(c=1, ridge=2), twins_of_sampling.SquareCBTwin(1, 2)),
 ]

@@ -76,13 +76,14 @@ def design(arms):
 
 
 class VIDSTwin(Sampler):
-    def __init__(self, samples=200, prior=None):
-        self.samples, self.prior = samples, prior
+    def __init__(self, samples=200, prior=None, anew=False):
+        self.samples, self.prior, self.anew = samples, prior, anew
 
     def decide(self):
         uniform, theta, arms = self.uniforms.random(), self.theta(), self.X[self.offered]
         greedy = self.argmax(self.X @ theta)
-        xi = np.random.default_rng(2018).standard_normal((self.samples // 2, self.d))
+        generator = self.normals if self.anew else np.random.default_rng(2018)
+        xi = generator.standard_normal((self.samples // 2, self.d))
         shifts = self.noise * xi @ np.linalg.cholesky(np.linalg.inv(self.V)).T
         thetas = np.concatenate([theta + shifts, theta - shifts])
         best = (thetas @ arms.T).argmax(axis=1)
