@@ -20,8 +20,8 @@ and with samples that are drawn once that may last.
 Contexts, which the source does not have: x* and v are those of the arms on offer, as if this
 context were the only one.
 
-On the source's linear example, theta ~ N(0, 10 I) in 5 dimensions, 30 arms uniform in a cube and 250
-rounds, its mean regret over 400 draws is 30.3 +- 1.1, and 29.1 +- 1.1 with `draws=anew`; that of
+On the source's linear example, theta ~ N(0, 10 I) in 5 dimensions, 30 arms uniform in a cube, its
+mean regret in 250 rounds over 400 draws is 30.3 +- 1.1, and 29.1 +- 1.1 with `draws=anew`; that of
 LinTS with the same prior is 37.0 +- 0.7 (tests/policies/test_sampling.py).
 """
 
