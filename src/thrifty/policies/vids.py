@@ -231,18 +231,32 @@ def _variance(posterior: Posterior, rows: Floats, arms: Ints, row: int) -> float
 
 @kernel
 def _least_pair(regrets: Floats, variances: Floats, arms: Ints) -> Pair:
-    """The distribution on two of the rows arms (n,) with the least ratio."""
+    """The distribution on two of the rows arms (n,) with the least ratio.
+
+    An arm that another one beats needs no probability. Of two that remain, one has more regret and
+    more variance: it is the second, or p = 0 where it is the same arm.
+    """
     best, least = Pair(arms[0], arms[0], 0.0), math.inf
     for n in range(arms.size):
         row = arms[n]
-        for m in range(arms.size):
-            other = arms[m]
-            # no mixture of a pair in which one arm is better in both is better than that arm
-            mixed = regrets[other] > regrets[row] and variances[other] > variances[row]
-            if mixed or m == n:
-                mixture = least_ratio(
-                    regrets[row], variances[row], regrets[other], variances[other]
-                )
-                if mixture.ratio < least:
-                    best, least = Pair(row, other, mixture.probability), mixture.ratio
+        if not _is_beaten(regrets, variances, arms, row):
+            for m in range(arms.size):
+                other = arms[m]
+                more = regrets[other] > regrets[row] and variances[other] > variances[row]
+                if more or m == n:
+                    mixture = least_ratio(
+                        regrets[row], variances[row], regrets[other], variances[other]
+                    )
+                    if mixture.ratio < least:
+                        best, least = Pair(row, other, mixture.probability), mixture.ratio
     return best
+
+
+@kernel
+def _is_beaten(regrets: Floats, variances: Floats, arms: Ints, row: int) -> bool:
+    """Whether one of the rows arms (n,) has less regret and no less variance, or vice versa."""
+    for n in range(arms.size):
+        regret, variance = regrets[arms[n]] - regrets[row], variances[arms[n]] - variances[row]
+        if regret <= 0.0 <= variance and regret < variance:
+            return True
+    return False
