@@ -23,9 +23,11 @@ VARIANTS = (
     "oam:epsilon=literal",
     "oam:epsilon=0.01,forced=spanner",
     "linucb:width=fn",
+    "linucb:width=alpha",
     "lints:inflation=theory",
     "ids:correction=all",
     "solid:kappa=0,reset=no,decay=0.5",
+    "vids:samples=20,draws=anew",
     "ossb:epsilon=0.01,gamma=0.01",
     "del:gamma=0.1",
 )

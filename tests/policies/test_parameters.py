@@ -37,10 +37,12 @@ def test_specs_are_read_and_written():
         ("oam:c=1,c=2", "oam: c: one value expected, got 'c=1,c=2'"),
         ("oam:forced=never", "oam: forced: least or spanner expected, got 'never'"),
         ("oam:horizon=0", "oam: horizon: at least one round expected, got 0.0"),
-        ("linucb:width=wide", "linucb: width: oful or fn expected, got 'wide'"),
+        ("linucb:width=wide", "linucb: width: oful or fn or alpha expected, got 'wide'"),
+        ("linucb:alpha=-1", "linucb: alpha: a number of at least 0 expected, got -1.0"),
         ("linucb:ridge=0", "linucb: ridge: a number above 0 expected, got 0.0"),
         ("linucb:delta=1", "linucb: delta: a number between 0 and 1 expected, got 1.0"),
         ("lints:inflation=much", "lints: inflation: heuristic or theory expected, got 'much'"),
+        ("lints:scale=0", "lints: scale: a number above 0 expected, got 0.0"),
         ("solid:kappa=-1", "solid: kappa: a number of at least 0 expected, got -1.0"),
         ("solid:z=0.5", "solid: z: a number of at least 1 expected, got 0.5"),
         ("solid:weight_step=0", "solid: weight_step: a number above 0 expected, got 0.0"),
@@ -52,6 +54,19 @@ def test_specs_are_read_and_written():
         ("thrifty:wait=-1", "thrifty: wait: a number of at least 0 expected, got -1.0"),
         ("ids:correction=some", "ids: correction: ucb or all expected, got 'some'"),
         ("ids:corection=all", "unknown parameter of ids 'corection'; did you mean 'correction'?"),
+        (
+            "linmed:alpha_emp=0.75,alpha_opt=0.5",
+            "linmed: alpha_emp + alpha_opt: a sum of at most 1 expected, got 1.25",
+        ),
+        ("linmed:alpha_opt=-1", "linmed: alpha_opt: a number of at least 0 expected, got -1.0"),
+        ("linmed:delta=0", "linmed: delta: a number between 0 and 1 expected, got 0.0"),
+        ("linmed:delta=none", "linmed: delta: a number between 0 and 1 expected, got None"),
+        ("vids:samples=3", "vids: samples: an even number of at least 2 expected, got 3.0"),
+        ("vids:samples=0", "vids: samples: an even number of at least 2 expected, got 0.0"),
+        ("vids:draws=twice", "vids: draws: once or anew expected, got 'twice'"),
+        ("vids:ridge=0", "vids: ridge: a number above 0 expected, got 0.0"),
+        ("squarecb:c=-1", "squarecb: c: a number of at least 0 expected, got -1.0"),
+        ("squarecb:ridge=0", "squarecb: ridge: a number above 0 expected, got 0.0"),
         ("egreedy:decay=x", "egreedy: decay: a finite number expected, got 'x'"),
     ],
 )
@@ -75,6 +90,11 @@ def test_a_policy_that_plans_for_a_horizon_asks_for_one(name):
 def test_linucb_needs_no_horizon_if_it_is_told_delta():
     learner = th.LinUCB(delta=0.01).learner(th.instance("fixed-u0.1").sets)
     assert learner.state.log_inverse_delta == pytest.approx(math.log(100))
+
+
+def test_linucb_with_a_constant_width_needs_no_horizon():
+    learner = th.LinUCB(width="alpha", alpha=0.5).learner(th.instance("fixed-u0.1").sets, noise=0.2)
+    assert learner.state.fixed_width == 0.1
 
 
 def test_a_tiny_delta_makes_a_wide_interval_not_an_infinite_one():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import thrifty as th
-from tests.policies import twins, twins_of_information
+from tests.policies import twins, twins_of_information, twins_of_sampling
 from thrifty.extending.conformance import LearnerPlayer
 from thrifty.simulation.replication import simulate
 
@@ -37,7 +37,9 @@ PAIRS = [
     (th.EGreedy(), twins.EGreedyTwin()),
     (th.LinUCB(), twins.LinUCBTwin()),
     (th.LinUCB(width="fn"), twins.LinUCBfnTwin()),
+    (th.LinUCB(width="alpha", alpha=0.5), twins.LinUCBalphaTwin()),
     (th.LinTS(), twins.LinTSTwin()),
+    (th.LinTS(scale=0.5), twins.LinTSTwin(0.5)),
     (th.LinTS(inflation="theory"), twins.LinTSTheoryTwin()),
     (th.IDS(), twins_of_information.IDSTwin()),
     (th.IDS(correction="all"), twins_of_information.IDSTwin("all")),
@@ -52,6 +54,18 @@ PAIRS = [
         th.SOLID(kappa=0, z=20, weight_step=1, price_step=1, decay=0.5, reset="no", level=2),
         twins_of_information.SOLIDTwin(0, 20, 1, 1, 0.5, False, 2.0),
     ),
+    (th.LinMED(), twins_of_sampling.LinMEDTwin()),
+    (
+        th.LinMED(alpha_emp=0.5, alpha_opt=0.4, ridge=2, delta=0.1),
+        twins_of_sampling.LinMEDTwin(0.5, 0.4, 2, 0.1),
+    ),
+    (th.VIDS(), twins_of_sampling.VIDSTwin()),
+    (
+        th.VIDS(samples=50, draws="anew", ridge=2),
+        twins_of_sampling.VIDSTwin(50, 2, anew=True),
+    ),
+    (th.SquareCB(), twins_of_sampling.SquareCBTwin()),
+    (th.SquareCB(c=1, ridge=2), twins_of_sampling.SquareCBTwin(1, 2)),
 ]
 
 

@@ -130,13 +130,21 @@ class LinUCBfnTwin(Twin):
         ), "optimistic"
 
 
+class LinUCBalphaTwin(Twin):
+    def decide(self):
+        return self.argmax(self.means() + 0.5 * self.noise * np.sqrt(self.norms())), "optimistic"
+
+
 class LinTSTwin(Twin):
+    def __init__(self, scale=1.0):
+        self.scale = scale
+
     def start(self, *args, **kwargs):
         self.ridge = kwargs["noise"] ** 2
         super().start(*args, **kwargs)
 
     def spread(self):
-        return self.noise
+        return self.noise * self.scale
 
     def decide(self):
         root = np.linalg.cholesky(np.linalg.inv(self.V))

@@ -14,12 +14,15 @@ from thrifty.policies.egreedy import EGreedy
 from thrifty.policies.endoa import EndOA
 from thrifty.policies.greedy import Greedy
 from thrifty.policies.ids import IDS
+from thrifty.policies.linmed import LinMED
 from thrifty.policies.lints import LinTS
 from thrifty.policies.linucb import LinUCB
 from thrifty.policies.oam import OAM
 from thrifty.policies.ossb import OSSB
 from thrifty.policies.solid import SOLID
+from thrifty.policies.squarecb import SquareCB
 from thrifty.policies.thrifty import Thrifty
+from thrifty.policies.vids import VIDS
 from thrifty.problem.specs import first_paragraph, split_parameters
 
 __all__ = [
@@ -29,12 +32,15 @@ __all__ = [
     "OSSB",
     "POLICIES",
     "SOLID",
+    "VIDS",
     "EGreedy",
     "EndOA",
     "Greedy",
+    "LinMED",
     "LinTS",
     "LinUCB",
     "Policy",
+    "SquareCB",
     "Thrifty",
     "describe",
     "policy",
@@ -42,7 +48,22 @@ __all__ = [
 
 POLICIES: dict[str, type[Policy]] = {
     kind.name: kind
-    for kind in (Thrifty, OAM, LinUCB, LinTS, IDS, SOLID, OSSB, Greedy, EGreedy, EndOA, DEL)
+    for kind in (
+        Thrifty,
+        OAM,
+        LinUCB,
+        LinTS,
+        IDS,
+        VIDS,
+        SOLID,
+        OSSB,
+        LinMED,
+        SquareCB,
+        Greedy,
+        EGreedy,
+        EndOA,
+        DEL,
+    )
 }
 
 

@@ -26,12 +26,14 @@ class LinTS(Policy):
         v = noise sqrt(9 d log(n / delta)), as the proof requires
     ridge : V starts from ridge times the identity: the prior is N(0, noise^2 / ridge I). By default
         noise^2, for N(0, I), and 1 in `theory`
+    scale : multiplies v; below 1 explores less
     delta : probability of failure in `theory`; 1 / horizon by default
     horizon : rounds to plan for, used by `theory`; that of the run by default
     """
 
     inflation: str = "heuristic"
     ridge: float | None = None
+    scale: float = 1.0
     delta: float | None = None
     horizon: float | None = None
 
@@ -42,6 +44,7 @@ class LinTS(Policy):
         self._one_of("inflation", "heuristic", "theory")
         if self.ridge is not None:
             self._above(0, "ridge")
+        self._above(0, "scale")
         self._probability("delta")
         self._check_horizon()
 
@@ -59,7 +62,7 @@ class LinTS(Policy):
             ),
             root=np.zeros((d, d)),
             sample=np.zeros(d),
-            deviation=noise * inflation,
+            deviation=noise * inflation * self.scale,
         )
 
 

@@ -20,9 +20,11 @@ class LinUCB(Policy):
 
     Parameters
     ----------
-    width : `oful`, the theorem's width, which grows with log det V; or `fn`, noise sqrt(f_n), as in
-        the paper's wasted rounds: about half as wide in square
+    width : `oful`, the theorem's width, which grows with log det V; `fn`, noise sqrt(f_n), as in
+        the paper's wasted rounds: about half as wide in square; or `alpha`, noise times alpha, the
+        same in every round, as in practice: it needs no horizon
     ridge : V starts from ridge times the identity
+    alpha : the width in units of noise, used by `alpha`
     c : constant of the lower-order term of f_n, used by `fn`
     delta : probability of failure; 1 / horizon by default
     size : upper bound on ||theta||, used by `oful`
@@ -31,6 +33,7 @@ class LinUCB(Policy):
 
     width: str = "oful"
     ridge: float = 1.0
+    alpha: float = 1.0
     c: float = 1.0
     delta: float | None = None
     size: float = 1.0
@@ -40,18 +43,21 @@ class LinUCB(Policy):
     labels: ClassVar[tuple[str, ...]] = ("optimistic",)
 
     def check(self) -> None:
-        self._one_of("width", "oful", "fn")
+        self._one_of("width", "oful", "fn", "alpha")
         self._above(0, "ridge")
-        self._at_least(0, "c", "size")
+        self._at_least(0, "alpha", "c", "size")
         self._probability("delta")
         self._check_horizon()
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
-        n = self._planned_rounds(
-            1.0 / max(self.delta, 1e-300) if horizon is None and self.delta else horizon
-        )
-        log_inverse_delta = math.log(n) if self.delta is None else -math.log(self.delta)
-        f_n = level(math.log(n), log_inverse_delta, float(self.c), sets.dimension)
+        log_inverse_delta, fixed_width = 0.0, noise * self.alpha
+        if self.width != "alpha":
+            n = self._planned_rounds(
+                1.0 / max(self.delta, 1e-300) if horizon is None and self.delta else horizon
+            )
+            log_inverse_delta = math.log(n) if self.delta is None else -math.log(self.delta)
+            f_n = level(math.log(n), log_inverse_delta, float(self.c), sets.dimension)
+            fixed_width = noise * math.sqrt(f_n)
         return State(
             start_ledger(sets),
             start_regression(sets.rows, ridge=self.ridge, largest_set=sets.largest),
@@ -59,8 +65,8 @@ class LinUCB(Policy):
             ridge=float(self.ridge),
             size=float(self.size),
             log_inverse_delta=log_inverse_delta,
-            fixed=self.width == "fn",
-            fixed_width=noise * math.sqrt(f_n),
+            fixed=self.width != "oful",
+            fixed_width=fixed_width,
         )
 
 
@@ -73,7 +79,7 @@ class State(NamedTuple):
     ridge: float
     size: float
     log_inverse_delta: float
-    fixed: bool  # whether the width is `fn`, the same in every round
+    fixed: bool  # whether the width is the same in every round: `fn` or `alpha`
     fixed_width: float
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
-# Okabe and Ito's colours, which suit colour-blind readers, and three dark ones; the bound is black.
+# Okabe and Ito's colours, which suit colour-blind readers, and others; the bound is black.
 COLOURS = {
     "thrifty": "#5F0F40",
     "oam": "#0072B2",
@@ -33,6 +33,9 @@ COLOURS = {
     "greedy": "#999999",
     "del": "#8C6D31",
     "solid": "#1B4D3E",
+    "vids": "#F08080",
+    "linmed": "#4B4BC3",
+    "squarecb": "#9ACD32",
 }
 OTHER_COLOURS = ("#7F3C8D", "#3F3F3F", "#A5AA99")
 DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.4)), (0, (6, 2, 1, 2)))
