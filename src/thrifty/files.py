@@ -88,19 +88,21 @@ def parse_toml(text: str, where: str) -> dict[str, Any]:
     raise BadFile(f"{where}: not valid TOML: {why}")
 
 
-def read_whole(path: Path) -> str:
-    """The text of a file; BadFile if it cannot be read or is too long, as an endless device is."""
+def read_whole(path: Path, size: int = 0) -> str:
+    """The text of a file; BadFile if it cannot be read or is too long, as an endless device is.
+
+    size: of a file that may be longer than MOST_TEXT.
+    """
+    most = max(MOST_TEXT, size)
     try:
         with open(path, encoding="utf-8", opener=_open_without_waiting) as file:
-            text = file.read(MOST_TEXT + 1)
+            text = file.read(most + 1)
     except UnicodeDecodeError:
         raise
     except (OSError, ValueError) as error:
         raise BadFile(f"{path}: {_reason(error)}") from None
-    if len(text) > MOST_TEXT:
-        raise BadFile(
-            f"{path}: a file of at most {MOST_TEXT / 1e6:g} MB expected, got a longer one"
-        )
+    if len(text) > most:
+        raise BadFile(f"{path}: a file of at most {most / 1e6:g} MB expected, got a longer one")
     return text
 
 

@@ -374,7 +374,7 @@ def test_files_of_version_2_are_read(tmp_path):
     assert pack(again.state) == pack(learner.state)
 
 
-def test_other_action_sets_and_other_files_are_refused(tmp_path):
+def test_other_action_sets_and_other_files_are_refused(tmp_path, monkeypatch):
     path = tmp_path / "state.json"
     trained(rounds=20).save(path)
     assert th.Learner.load(path, SETS).sets == SETS
@@ -384,6 +384,12 @@ def test_other_action_sets_and_other_files_are_refused(tmp_path):
         th.Learner.load(path, policy=th.LinTS())
     with pytest.raises(th.BadFile, match="No such file"):
         th.Learner.load(tmp_path / "nothing.json")
+    with pytest.raises(th.BadFile, match="null byte"):
+        th.Learner.load("a\0b")
+    monkeypatch.setattr("thrifty.files.MOST_TEXT", 10)  # a state is larger: files may be
+    with pytest.raises(th.BadFile, match="at most 1e-05 MB expected, got a longer one"):
+        th.Learner.load("/dev/zero")
+    assert th.Learner.load(path, SETS).sets == SETS
     path.write_text("{")
     with pytest.raises(th.BadFile, match="not valid JSON"):
         th.Learner.load(path)

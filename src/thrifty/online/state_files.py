@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thrifty.errors import BadFile, InvalidInput
+from thrifty.files import read_whole
 from thrifty.numerics.arrays import ROW_INDICES, UNSAVED
 
 FORMAT, VERSION = "thrifty learner", 3
@@ -138,10 +139,10 @@ def to_text(content: dict[str, Any]) -> str:
 
 def read(path: str | os.PathLike[str]) -> dict[str, Any]:
     """The content of a state file, if it is one, of a version that can be read, and whole."""
+    # a file may be as large as it is; a device has no size, and may have no end
+    size = os.stat(path).st_size if os.path.isfile(path) else 0
     try:
-        document = json.loads(Path(path).read_bytes())
-    except OSError as error:
-        raise BadFile(f"{path}: {error.strerror or error}") from None
+        document = json.loads(read_whole(Path(path), size))
     except (ValueError, RecursionError) as error:
         raise BadFile(f"{path}: not valid JSON: {error}") from None
     if not isinstance(document, dict) or document.get("format") != FORMAT:
