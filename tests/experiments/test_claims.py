@@ -8,9 +8,33 @@ import numpy as np
 import pytest
 
 import thrifty as th
-from thrifty.experiments import comparisons, paper
-from thrifty.experiments.claims import judge, summary
-from thrifty.experiments.paper import CLAIMS, EXPERIMENTS
+from thrifty.experiments import paper_experiments as paper
+from thrifty.experiments.claims import Case, Claim, judge, summary
+from thrifty.experiments.evidence import (
+    Finding,
+    ResultTable,
+    all_hold,
+    exceeds,
+    negated,
+    within,
+)
+from thrifty.experiments.growth_comparisons import Slope
+from thrifty.experiments.paper_claims import CLAIMS
+from thrifty.experiments.paper_experiments import EXPERIMENTS
+from thrifty.experiments.play_comparisons import (
+    Carries,
+    ConstantIs,
+    Share,
+)
+from thrifty.experiments.regret_comparisons import (
+    Alike,
+    Best,
+    FarWorse,
+    Less,
+    ModestLead,
+    SmallerGain,
+    Wilder,
+)
 from thrifty.simulation.replication import checkpoints
 from thrifty.studies.results import Result
 
@@ -22,7 +46,9 @@ CONSTANT = 10.0  # of every made-up instance
 class Made:
     """An artificial result: mean regret level + slope log n at horizon n, with 80 replications.
 
-    The share `early` of it comes before round n/10, the share `matched` has the label matched.
+    The share `early` of it comes before round n/10, the share `matched` has the label matched. The
+    share `greedy` of the rounds exploits, and arms have `pulls` log n pulls, of which the share
+    `early` comes before round n/10.
     """
 
     level: float = 100.0
@@ -30,6 +56,8 @@ class Made:
     spread: float = 5.0
     early: float = 0.9
     matched: float = 0.5
+    greedy: float = 0.5
+    pulls: tuple[float, ...] = (1.0, 1.0, 1.0)
 
     def result(self, instance, policy, horizon):
         rng = np.random.default_rng(crc32(f"{instance} {policy}".encode()))
@@ -39,22 +67,27 @@ class Made:
             np.log(times), [0, math.log(horizon / 10), math.log(horizon)], [0, self.early, 1]
         )
         curves = np.outer(final, shape)
-        regret = np.stack([curves * self.matched, curves * (1 - self.matched)], axis=2)
-        counts, nothing = np.ones_like(regret, dtype=np.int64), np.zeros(80, dtype=np.int64)
+        parts = [curves * self.matched, curves * (1 - self.matched), 0 * curves]
+        regret = np.stack(parts, axis=2)
+        rounds = np.stack([0 * times, (1 - self.greedy) * times, self.greedy * times], axis=1)
+        counts = np.repeat(rounds[np.newaxis].astype(np.int64), 80, axis=0)
+        pulled = np.outer(shape, np.array(self.pulls) * 1000 * math.log(horizon))
+        nothing = np.zeros(80, dtype=np.int64)
         problem = th.Instance(th.ActionSets([[[1.0]]]), theta=[1.0], name=instance)
         return Result(
-            problem,
-            policy,
-            ("matched", "wasted"),
-            0,
-            "gaussian",
-            times,
-            regret,
-            counts,
-            nothing,
-            nothing,
-            1.0,
-            CONSTANT,
+            instance=problem,
+            policy=policy,
+            labels=("matched", "wasted", "exploit"),
+            seed=0,
+            rewards="gaussian",
+            times=times,
+            regret=regret,
+            rounds=counts,
+            solves=nothing,
+            unsolved=nothing,
+            pulls=np.repeat(pulled[np.newaxis].astype(np.int64), 80, axis=0),
+            seconds=1.0,
+            constant=CONSTANT,
         )
 
 
@@ -79,8 +112,14 @@ def makings(comparison, good):
         return {mine: {"spread": 25 if good else 5}}
     if kind == "SmallerGain":
         return {other: {"level": 120 if good else 900}, (c.other, c.rival): {"level": 500}}
-    if kind == "BestModestly":
+    if kind in ("Best", "ModestLead"):
         return {mine: {"level": 80 if good else 120}}
+    if kind == "MostlyGreedy":
+        return {mine: {"greedy": 0.999 if good else 0.9}}
+    if kind == "StopsPlaying":
+        return {mine: {"early": 1.0 if good else 0.5}}
+    if kind == "TracksAllocation":  # 20 per log n of arm 2, as MadeBound has it
+        return {mine: {"pulls": (5.0, 0.0, 0.1 if good else 0.2)}}
     if kind == "Slope":
         slope = {"near": (1, 3), "above": (3, 1), "not below": (1.2, 0.3)}[c.than][0 if good else 1]
         return {mine: {"level": 0, "slope": slope * CONSTANT, "spread": 1.0}}
@@ -112,9 +151,9 @@ def world(claim, good):
         comparison = case.comparison
         for key, changes in makings(comparison, as_wanted).items():
             made[key] = replace(made.get(key, Made()), **changes)
-        if isinstance(comparison, comparisons.Carries):
+        if isinstance(comparison, Carries):
             bounds[comparison.instance] = MadeBound(20.0, comparison.arm if as_wanted else None)
-        elif isinstance(comparison, comparisons.ConstantIs):
+        elif isinstance(comparison, ConstantIs):
             bounds[comparison.instance] = MadeBound(
                 comparison.value if as_wanted else comparison.value + 1
             )
@@ -157,7 +196,13 @@ def claim_named(name):
 
 
 def test_the_width_decides():
-    levels = {paper.OAM: 50, paper.OFUL: 100, paper.FN: 20}
+    levels = {
+        paper.OAM: 50,
+        paper.OAM_C1: 60,
+        paper.OFUL: 100,
+        paper.FN_C0: 20,
+        paper.FN_C1: 20,
+    }
     results = [
         Made(level=level).result(name, policy, n)
         for name in ("fixed-u0.1", "fixed-u0.2")
@@ -169,7 +214,7 @@ def test_the_width_decides():
 
 
 def test_the_lead_must_be_modest_to_be_modest():
-    [claim] = [claim for claim in CLAIMS if claim.name == "random-lints"]
+    [claim] = [claim for claim in CLAIMS if claim.name == "random-modest"]
     results, bound = world(claim, True)
     easy = [
         Made(level=40).result(one.instance.name, one.policy, one.horizon)
@@ -186,18 +231,28 @@ def test_less_says_from_which_horizon_on():
     results = [Made(level=level).result("any", "oam", n) for n, level in levels.items()] + [
         Made().result("any", "linucb", n) for n in levels
     ]
-    finding = comparisons.Less("any", "oam", "linucb").find(
-        comparisons.ResultTable(results, MadeBound)
-    )
+    finding = Less("any", "oam", "linucb").find(ResultTable(results, MadeBound))
     assert finding.holds
     assert finding.measured.endswith("clearly less from n = 1e5 on")
 
 
 @pytest.mark.parametrize(
-    ("slope", "spread", "holds"),
-    [(1.2, 1, True), (1.3, 1, False), (0.7, 1, False), (1.0, 200, False)],
+    ("than", "slope", "spread", "holds"),
+    [
+        ("near", 1.2, 1, True),
+        ("near", 1.3, 1, False),
+        ("near", 0.7, 1, False),
+        ("near", 1.0, 200, None),
+        ("above", 1.3, 1, True),
+        ("above", 1.2, 1, False),
+        ("above", 1.5, 200, None),
+        ("not below", 0.9, 1, False),
+        ("not below", 1.0, 1, True),
+        ("not below", 0.8, 100, None),  # neither clearly below C nor clearly above 3/4 of it
+        ("not below", 0.5, 200, None),
+    ],
 )
-def test_near_means_within_a_quarter_and_known_to_a_quarter(slope, spread, holds):
+def test_a_slope_is_compared_with_c_as_far_as_it_is_known(than, slope, spread, holds):
     results = [
         Made(level=0, slope=slope * CONSTANT, spread=spread).result("any", "oam", n)
         for n in HORIZONS
@@ -206,27 +261,93 @@ def test_near_means_within_a_quarter_and_known_to_a_quarter(slope, spread, holds
         replace(result, regret=result.regret[np.random.default_rng(i).permutation(80)])
         for i, result in enumerate(results)
     ]
-    assert (
-        comparisons.Slope("any", "oam", "near")
-        .find(comparisons.ResultTable(shuffled, lambda name: MadeBound(CONSTANT)))
-        .holds
-        is holds
+    table = ResultTable(shuffled, lambda name: MadeBound(CONSTANT))
+    assert Slope("any", "oam", than).find(table).holds is holds
+
+
+@pytest.mark.parametrize(
+    ("estimate", "answer"),
+    [((1.0, 0.4), True), ((1.0, 0.6), None), ((-1.0, 0.6), None), ((-1.0, 0.4), False)],
+)
+def test_two_standard_errors_decide(estimate, answer):
+    assert exceeds(estimate) is answer
+    assert exceeds((estimate[0] + 5, estimate[1]), 5.0) is answer
+    assert within((estimate[0] + 5, estimate[1]), 5.0, 100.0) is answer
+    assert within((-estimate[0] - 5, estimate[1]), -100.0, -5.0) is answer
+
+
+def test_answers_combine():
+    assert all_hold([True, True]) is True
+    assert all_hold([True, None]) is None
+    assert all_hold([None, False]) is False
+    assert [negated(answer) for answer in (True, None, False)] == [False, None, True]
+
+
+def noisy(**changes):
+    """A table whose standard errors leave everything open."""
+    wild = {"spread": 60.0} | changes
+    return ResultTable(
+        [
+            Made(**(wild if policy == "oam" else {"spread": 60.0})).result("any", policy, n)
+            for policy in ("oam", "rival")
+            for n in HORIZONS
+        ],
+        lambda name: MadeBound(CONSTANT),
     )
 
 
-def test_an_imprecise_slope_supports_nothing():
-    results = [
-        Made(level=0, slope=0.8 * CONSTANT, spread=100).result("any", "oam", n) for n in HORIZONS
-    ]
-    shuffled = [
-        replace(result, regret=result.regret[np.random.default_rng(i).permutation(80)])
-        for i, result in enumerate(results)
-    ]
-    assert (
-        not comparisons.Slope("any", "oam", "not below")
-        .find(comparisons.ResultTable(shuffled, lambda name: MadeBound(CONSTANT)))
-        .holds
+@pytest.mark.parametrize(
+    ("comparison", "level"),
+    [
+        (Less("any", "oam", "rival"), 90),
+        (Alike("any", "oam", "rival"), 90),
+        (FarWorse("any", "oam", "rival"), 200),
+        (Best("any", "oam", ("rival",)), 90),
+        (ModestLead("any", "oam", ("rival",)), 80),
+    ],
+)
+def test_noise_leaves_a_comparison_undecided(comparison, level):
+    assert comparison.find(noisy(level=level)).holds is None
+
+
+def test_a_saving_of_a_trifle_is_none():
+    made = {"oam": Made(level=99, spread=3), "rival": Made(level=100, spread=3)}
+    results = [one.result("any", policy, n) for policy, one in made.items() for n in HORIZONS]
+    finding = Less("any", "oam", "rival").find(ResultTable(results, MadeBound))
+    assert finding.holds is False
+
+
+class Fixed:
+    """A comparison with a given answer."""
+
+    def __init__(self, holds):
+        self.holds = holds
+
+    def find(self, table):
+        return Finding(self.holds, "")
+
+
+@pytest.mark.parametrize(
+    ("answers", "status", "words"),
+    [
+        ((None, None), "undecided", "undecided"),
+        ((True, None), "holds only when", "holds; undecided for u = 0.2"),
+        ((False, None), "undecided", "undecided for u = 0.2, not seen otherwise"),
+        (
+            (True, None, False),
+            "holds only when",
+            "holds for u = 0.1; undecided for u = 0.2; not seen otherwise",
+        ),
+    ],
+)
+def test_an_open_case_shows_in_the_verdict(answers, status, words):
+    cases = tuple(
+        Case({"u": u}, Fixed(answer))
+        for u, answer in zip(["0.1", "0.2", "0.3"][: len(answers)], answers, strict=True)
     )
+    [verdict] = judge([Claim("any", "", (), "Any.", cases)], {}, MadeBound)
+    assert (verdict.status, verdict.words) == (status, words)
+    assert [case["holds"] for case in verdict.to_json()["cases"]] == list(answers)
 
 
 @pytest.mark.parametrize(
@@ -239,8 +360,8 @@ def test_an_imprecise_slope_supports_nothing():
 )
 def test_the_slope_is_that_of_the_last_two_decades(horizons, decades):
     results = [Made(level=0, slope=CONSTANT).result("any", "oam", n) for n in horizons]
-    table = comparisons.ResultTable(results, lambda name: MadeBound(CONSTANT))
-    assert decades in comparisons.Slope("any", "oam", "near").find(table).measured
+    table = ResultTable(results, lambda name: MadeBound(CONSTANT))
+    assert decades in Slope("any", "oam", "near").find(table).measured
 
 
 def test_zero_regret_and_zero_variance_give_no_nan():
@@ -250,14 +371,15 @@ def test_zero_regret_and_zero_variance_give_no_nan():
         for policy in ("oam", "ossb")
         for n in HORIZONS
     ]
-    table = comparisons.ResultTable(nothing, MadeBound)
+    table = ResultTable(nothing, MadeBound)
     for comparison in (
-        comparisons.Less("a", "oam", "ossb"),
-        comparisons.FarWorse("a", "oam", "ossb"),
-        comparisons.Wilder("a", "oam", "ossb"),
-        comparisons.SmallerGain("a", "b", "oam", "ossb"),
-        comparisons.BestModestly("a", "oam", ("ossb",)),
-        comparisons.Share("a", "oam", "matched"),
+        Less("a", "oam", "ossb"),
+        FarWorse("a", "oam", "ossb"),
+        Wilder("a", "oam", "ossb"),
+        SmallerGain("a", "b", "oam", "ossb"),
+        Best("a", "oam", ("ossb",)),
+        ModestLead("a", "oam", ("ossb",)),
+        Share("a", "oam", "matched"),
     ):
         finding = comparison.find(table)
         assert not finding.holds
@@ -268,7 +390,8 @@ def test_a_single_replication_decides_nothing():
     [claim] = [claim for claim in CLAIMS if claim.name == "large-ossb"]
     results, bound = world(claim, True)
     single = [
-        replace(one, regret=one.regret[:1], rounds=one.rounds[:1]) for one in results["large"]
+        replace(one, regret=one.regret[:1], rounds=one.rounds[:1], pulls=one.pulls[:1])
+        for one in results["large"]
     ]
     assert judge([claim], {"large": single}, bound) == []
 
@@ -310,10 +433,13 @@ def test_the_summary_counts_and_names_the_notable_claims():
         (claim_named("sublogarithmic"), "holds", "holds"),
         (claim_named("small-smaller"), "not seen", "not seen"),
     ]
-    assert summary(verdicts) == (
-        "Of 4 claims, 2 hold, 1 holds under some conditions only and 1 was not seen. That OAM has "
-        "less regret than LinUCB on the fixed action set holds with the oful width. Not seen: "
-        "“The advantage of OAM over OSSB is smaller with five arms than with 100.”"
+    ours = (claim_named("literal"), "holds", "holds")
+    unclear = (claim_named("attained"), "undecided", "undecided")
+    assert summary([*verdicts, ours, unclear]) == (
+        "Of 5 claims, 2 hold, 1 holds under some conditions only, 1 is undecided and 1 was not "
+        "seen. That OAM has less regret than LinUCB on the fixed action set holds with the oful "
+        "width. Undecided: “OAM's regret is C log n to first order: its slope in log n tends to "
+        "C.” Not seen: “The advantage of OAM over OSSB is smaller with five arms than with 100.”"
     )
 
 

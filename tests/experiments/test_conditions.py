@@ -5,7 +5,7 @@ from itertools import product
 import pytest
 
 from thrifty.experiments.conditions import LONGEST, combined, phrase
-from thrifty.experiments.paper import CLAIMS
+from thrifty.experiments.paper_claims import CLAIMS
 
 
 def conditions(**values):

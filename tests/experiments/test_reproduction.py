@@ -11,8 +11,9 @@ import thrifty as th
 from tests.command_line import thrifty
 from thrifty.experiments import reproduction
 from thrifty.experiments.claims import Verdict, summary
-from thrifty.experiments.comparisons import Finding
-from thrifty.experiments.paper import CLAIMS, EXPERIMENTS, Scale
+from thrifty.experiments.evidence import Finding
+from thrifty.experiments.paper_claims import CLAIMS
+from thrifty.experiments.paper_experiments import EXPERIMENTS, Scale
 from thrifty.experiments.paper_page import statement_of
 from thrifty.problem.catalog import problem
 from thrifty.report.html import write_html
@@ -40,7 +41,12 @@ def test_every_experiment_is_played_and_every_claim_judged(tiny):
     assert [verdict.claim.name for verdict in tiny.verdicts] == [claim.name for claim in CLAIMS]
     entries = json.loads((tiny.folder / "claims.json").read_text())
     assert [entry["statement"] for entry in entries] == [claim.statement for claim in CLAIMS]
-    assert {entry["status"] for entry in entries} <= {"holds", "holds only when", "not seen"}
+    assert {entry["status"] for entry in entries} <= {
+        "holds",
+        "holds only when",
+        "undecided",
+        "not seen",
+    }
 
 
 def test_the_page_has_all_of_it(tiny):

@@ -1,7 +1,7 @@
 """Claims and verdicts: a statement, the cases that decide it, and what the results say.
 
-A claim holds if it holds in all cases, holds under conditions if it holds in some, and was not seen
-if it holds in none.
+A claim holds if it holds in all cases, and holds under conditions if it holds in some. If it holds
+in none, it is undecided where standard errors leave a case open, and was not seen otherwise.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from thrifty.allocation.bound import Bound
-from thrifty.experiments.comparisons import Comparison, Finding, Missing, ResultTable
 from thrifty.experiments.conditions import Condition, combined, phrase
+from thrifty.experiments.evidence import Comparison, Finding, Missing, ResultTable
 from thrifty.report.wording import count, listing
 from thrifty.studies.results import Result
 
-HOLDS, CONDITIONAL, NOT_SEEN = "holds", "holds only when", "not seen"  # statuses in claims.json
+# statuses in claims.json
+HOLDS, CONDITIONAL, UNDECIDED, NOT_SEEN = "holds", "holds only when", "undecided", "not seen"
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim of the paper.
+    """A claim of the paper, or a finding of our own.
 
     Attributes
     ----------
@@ -44,6 +45,7 @@ class Claim:
     cases : the cases that decide it
     remark : a note for readers of the verdict
     clause : the claim as a clause after `That`, for claims that the summary mentions
+    ours : a finding that the paper does not state
     """
 
     name: str
@@ -53,6 +55,7 @@ class Claim:
     cases: tuple[Case, ...]
     remark: str = ""
     clause: str = ""
+    ours: bool = False
 
 
 @dataclass(frozen=True)
@@ -64,26 +67,40 @@ class Verdict:
 
     @property
     def status(self) -> str:
-        """HOLDS, CONDITIONAL or NOT_SEEN."""
+        """HOLDS, CONDITIONAL, UNDECIDED or NOT_SEEN."""
         held = [finding.holds for finding in self.findings]
-        return HOLDS if all(held) else CONDITIONAL if any(held) else NOT_SEEN
+        if any(held):
+            return HOLDS if all(held) else CONDITIONAL
+        return UNDECIDED if None in held else NOT_SEEN
 
     @property
     def words(self) -> str:
         """The verdict as a predicate: `holds with the oful width`, `holds, except for u = 0.02`.
 
-        Names the conditions under which the claim holds, or the exceptions if these are fewer.
+        Names the conditions under which the claim holds, or the exceptions if these are fewer, and
+        those under which it is undecided.
         """
-        if self.status != CONDITIONAL:
-            return self.status
-        held, failed = (
-            [case.when for case, finding in self.pairs() if finding.holds is wanted]
-            for wanted in (True, False)
+        held, failed, left_open = (
+            [case.when for case, finding in self.pairs() if finding.holds is answer]
+            for answer in (True, False, None)
         )
         possible = [case.when for case in self.claim.cases]
-        if len(failed) < len(held):
-            return f"holds, except {combined(failed, possible)}"
-        return f"holds {combined(held, possible)}"
+        if max(map(len, (held, failed, left_open))) == len(possible):
+            return self.status
+        if not held:
+            return f"undecided {combined(left_open, possible)}, not seen otherwise"
+        if not left_open:
+            return (
+                f"holds, except {combined(failed, possible)}"
+                if len(failed) < len(held)
+                else f"holds {combined(held, possible)}"
+            )
+        if not failed:
+            return f"holds; undecided {combined(left_open, possible)}"
+        return (
+            f"holds {combined(held, possible)}; undecided {combined(left_open, possible)}; "
+            "not seen otherwise"
+        )
 
     def pairs(self) -> list[tuple[Case, Finding]]:
         """Each case with its finding."""
@@ -94,6 +111,7 @@ class Verdict:
         return {
             "claim": self.claim.name,
             "where": self.claim.where,
+            "ours": self.claim.ours,
             "experiments": list(self.claim.experiments),
             "statement": self.claim.statement,
             "verdict": self.words,
@@ -132,24 +150,31 @@ def judge(
 def summary(verdicts: Sequence[tuple[Claim, str, str]]) -> str:
     """A paragraph about verdicts, each given as claim, status and words.
 
-    It counts the verdicts, gives those on claims with a clause, and lists the claims not seen.
+    It counts the verdicts on the paper's claims, gives those on claims with a clause, and lists the
+    claims that are undecided or were not seen.
     """
-    statuses = [status for _, status, _ in verdicts]
-    holds, conditional, unseen = (statuses.count(one) for one in (HOLDS, CONDITIONAL, NOT_SEEN))
+    of_paper = [triple for triple in verdicts if not triple[0].ours]
+    statuses = [status for _, status, _ in of_paper]
     counts = [
-        f"{number} {verb}"
-        for number, verb in (
-            (holds, "holds" if holds == 1 else "hold"),
-            (conditional, f"{'holds' if conditional == 1 else 'hold'} under some conditions only"),
-            (unseen, f"{'was' if unseen == 1 else 'were'} not seen"),
-        )
-        if number
+        f"{number} {singular if number == 1 else plural}"
+        for status, singular, plural in _COUNTED
+        if (number := statuses.count(status))
     ]
-    sentences = [f"Of {count(len(verdicts), 'claim')}, {listing(counts)}."]
+    sentences = [f"Of {count(len(of_paper), 'claim')}, {listing(counts)}."] if counts else []
     sentences += [
         f"That {claim.clause} {words}."
-        for claim, status, words in verdicts
-        if claim.clause and status != NOT_SEEN
+        for claim, status, words in of_paper
+        if claim.clause and status in (HOLDS, CONDITIONAL)
     ]
-    missed = [f"“{claim.statement}”" for claim, status, _ in verdicts if status == NOT_SEEN]
-    return " ".join([*sentences, *([f"Not seen: {' '.join(missed)}"] if missed else [])])
+    for status, title in ((UNDECIDED, "Undecided"), (NOT_SEEN, "Not seen")):
+        named = [f"“{claim.statement}”" for claim, found, _ in of_paper if found == status]
+        sentences += [f"{title}: {' '.join(named)}"] if named else []
+    return " ".join(sentences)
+
+
+_COUNTED = (  # status, and what one or several claims of it do
+    (HOLDS, "holds", "hold"),
+    (CONDITIONAL, "holds under some conditions only", "hold under some conditions only"),
+    (UNDECIDED, "is undecided", "are undecided"),
+    (NOT_SEEN, "was not seen", "were not seen"),
+)

@@ -33,6 +33,8 @@ _PHRASES: dict[str, Callable[[Sequence[str | int]], str]] = {  # in the order of
     "u": _template("for u = {}"),
     "gaps": _template("for gaps of {}"),
     "quantity": _template("in {}"),
+    "c": _template("at c = {}"),
+    "ossb": _template("with OSSB's epsilon = gamma = {}"),
     "width": _template("with the {} width", "with the {} widths"),
     "law": _template("with the context distribution of {}", "with the context distributions of {}"),
     "instance": _template("on {}"),

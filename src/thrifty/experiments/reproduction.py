@@ -10,7 +10,8 @@ from types import MappingProxyType
 from thrifty.allocation.bound import Bound, lower_bound
 from thrifty.errors import UnknownName
 from thrifty.experiments.claims import Verdict, judge
-from thrifty.experiments.paper import CLAIMS, EXPERIMENTS, Experiment, Scale
+from thrifty.experiments.paper_claims import CLAIMS
+from thrifty.experiments.paper_experiments import EXPERIMENTS, Experiment, Scale
 from thrifty.experiments.paper_page import paper_page
 from thrifty.files import write_whole
 from thrifty.problem.catalog import instance
@@ -88,6 +89,7 @@ def _design(experiment: Experiment, scale: Scale) -> Design:
         experiment.policies,
         horizon=scale.horizons,
         replications=scale.replications,
+        pulls=experiment.pulls,
     )
 
 

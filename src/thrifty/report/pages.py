@@ -105,7 +105,7 @@ class Statement:
     text : the statement
     where : its source
     mark : a character in front of the verdict
-    tone : `good`, `half` or `bad`; decides the colour
+    tone : `good`, `half`, `open` or `bad`; decides the colour
     words : the verdict
     points : the details of the verdict
     remark : a note below them
