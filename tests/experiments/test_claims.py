@@ -51,6 +51,7 @@ class Made:
             times,
             regret,
             counts,
+            counts[:, :, :0],
             nothing,
             nothing,
             1.0,
