@@ -75,7 +75,7 @@ def test_the_study_file_in_the_docs_is_the_study_above(tmp_path):
     path = tmp_path / "study.toml"
     path.write_text(text)
     assert read_study(path) == StudyFile(
-        ("fixed-u0.1", "bounded"), ("oam", "lints"), (1e3, 1e4), 20, 0, "gaussian"
+        ("fixed-u0.1", "bounded"), ("oam", "lints"), (1e3, 1e4), 20, 0, "gaussian", False
     )
 
 

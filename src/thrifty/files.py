@@ -115,13 +115,15 @@ def _open_without_waiting(path: str, flags: int) -> int:
     return descriptor
 
 
-def toml_literal(value: str | float | list[Any]) -> str:
-    """A string, number or list as a TOML literal.
+def toml_literal(value: str | float | bool | list[Any]) -> str:
+    """A string, number, truth value or list as a TOML literal.
 
     A JSON string is a TOML string, except for the DEL character; repr keeps every bit of a float.
     """
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, bool):
+        return str(value).lower()
     return f"[{', '.join(map(toml_literal, value))}]" if isinstance(value, list) else repr(value)
 
 

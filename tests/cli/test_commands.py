@@ -152,6 +152,17 @@ def test_run_json_keeps_the_contract():
     assert answers[0]["rounds_per_second"] == pytest.approx(30_000 / answers[0]["seconds"])
 
 
+def test_run_keeps_pulls_on_request(tmp_path):
+    settings = ("run", "fixed-u0.1", "--policy", "lints", "--horizon", "200", "--json")
+    settings += ("--replications", "3", "--pulls", "--out", tmp_path)
+    [answer] = json.loads(thrifty(*settings).stdout)
+    result = th.run("fixed-u0.1", "lints", horizon=200, replications=3, pulls=True).results[0]
+    assert answer["pulls"] == [result.pulls[:, -1].mean(axis=0).tolist()]
+    study = thrifty("run", "--study", tmp_path / "study.toml", "--json")
+    assert json.loads(study.stdout)[0]["pulls"] == answer["pulls"]
+    assert thrifty("report", tmp_path).returncode == 0
+
+
 def test_several_policies_after_one_option():
     done = thrifty(
         "run",

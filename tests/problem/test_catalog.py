@@ -138,6 +138,15 @@ def test_an_ensemble_is_another_instance_in_each_replication_and_the_same_for_al
     assert study.results[0].constant is None
 
 
+@pytest.mark.parametrize(
+    "family", [family for family in FAMILIES.values() if "seed" in family.parameters]
+)
+def test_a_family_says_whether_its_sizes_vary_with_the_seed(family):
+    ensemble = named_problem(f"{family.name}:seed=each")
+    sizes = {tuple(ensemble.instance(0, i).sets.offsets) for i in range(20)}
+    assert ensemble.sizes_vary == family.sizes_vary == (len(sizes) > 1)
+
+
 def test_an_ensemble_draws_from_a_stream_of_its_own():
     drawn = named_problem("random-theta:seed=each").instance(3, 7).name.partition("seed=")[2]
     others = [stream.bit_generator.seed_seq.generate_state(1)[0] for stream in streams(3, 7)]

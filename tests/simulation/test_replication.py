@@ -7,6 +7,7 @@ import pytest
 import scipy.stats
 
 import thrifty as th
+from thrifty.extending.conformance import LearnerPlayer
 from thrifty.numerics.streams import streams
 from thrifty.policies import POLICIES
 from thrifty.simulation.loop import (
@@ -173,6 +174,31 @@ def test_labels_add_up_and_pulls_pool_to_rounds(name):
     assert np.abs(steps[:, None] - instance.gaps).min(axis=1).max() < 1e-9
     assert played.regret[-1].sum() == pytest.approx(steps.sum())
     assert (played.regret == fine.regret[played.times - 1]).all()
+
+
+@pytest.mark.parametrize("name", [*POLICIES, "diary"])
+def test_pulls_at_each_checkpoint_are_rounds_and_give_the_regret(name):
+    instance = FIXED if name == "endoa" else th.instance("scenario-two")
+    policy = Diary() if name == "diary" else th.policy(name)
+    played = simulate(instance, policy, horizon=3000, pulls=True)
+    assert played.pulls.shape == (len(played.times), len(instance.sets.rows))
+    assert (np.diff(played.pulls, axis=0, prepend=0) >= 0).all()
+    assert (played.pulls.sum(axis=1) == played.times).all()
+    assert played.pulls @ instance.gaps == pytest.approx(played.regret.sum(axis=1), rel=1e-12)
+    without = simulate(instance, policy, horizon=3000)
+    assert without.pulls.shape == (len(played.times), 0)
+    assert (without.regret == played.regret).all()
+
+
+@pytest.mark.parametrize("name", ["lints", "oam", "thrifty"])
+def test_a_plain_policy_with_the_same_decisions_has_the_same_pulls(name):
+    instance, policy = th.instance("scenario-two"), th.policy(name)
+    compiled, plain = (
+        simulate(instance, player, horizon=500, seed=4, pulls=True).pulls
+        for player in (policy, LearnerPlayer(policy, seed=4))
+    )
+    assert (compiled == plain).all()
+    assert len(np.unique(compiled[-1])) > 2
 
 
 def test_pulls_pooled_by_vector_equal_rounds():

@@ -33,6 +33,7 @@ def batch(first, stop):
         first,
         numbers.reshape(-1, 1, 1) * 1.0,
         numbers.reshape(-1, 1, 1),
+        numbers.reshape(-1, 1, 1),
         numbers,
         numbers,
         float(stop - first),
@@ -61,12 +62,13 @@ def test_gaps(ranges, missing):
 def test_assembling_takes_each_replication_once():
     whole = assemble([batch(4, 9), batch(0, 5), batch(3, 4), batch(8, 12)], 10)
     assert whole.solves.tolist() == list(range(10))
-    assert whole.regret.ravel().tolist() == list(range(10))
+    assert whole.regret.ravel().tolist() == whole.pulls.ravel().tolist() == list(range(10))
     assert whole.seconds == pytest.approx(10)
 
 
-def test_what_is_written_is_read_back_bit_for_bit(tmp_path):
-    task = Task(th.instance("scenario-one"), th.OAM(), 500)
+@pytest.mark.parametrize("pulls", [False, True])
+def test_what_is_written_is_read_back_bit_for_bit(tmp_path, pulls):
+    task = Task(th.instance("scenario-one"), th.OAM(), 500, pulls=pulls)
     store = Store(tmp_path)
     [chunk] = task.chunks(range(3))
     played = compute(chunk)
@@ -74,6 +76,7 @@ def test_what_is_written_is_read_back_bit_for_bit(tmp_path):
     [found] = store.read(task)
     for name in ARRAYS:
         assert np.array_equal(getattr(found, name), getattr(played, name))
+        assert getattr(found, name).dtype == getattr(played, name).dtype
     assert (found.first, found.stop, found.seconds) == (0, 3, played.seconds)
 
 
@@ -117,7 +120,9 @@ def test_more_replications_compute_only_the_new_ones(tmp_path):
     assert np.array_equal(fewer.results[0].regret, more.results[0].regret[:9])
 
 
-@pytest.mark.parametrize("change", [{"horizon": 401}, {"seed": 4}, {"rewards": "bernoulli"}])
+@pytest.mark.parametrize(
+    "change", [{"horizon": 401}, {"seed": 4}, {"rewards": "bernoulli"}, {"pulls": True}]
+)
 def test_another_task_is_another_file(tmp_path, change):
     problem = th.Instance(th.instance("fixed-u0.1").sets, theta=[0.8, 0.2], name="mine")
     th.run(problem, "lints", out=tmp_path, **SETTINGS)
@@ -179,6 +184,19 @@ def spoil_numbers(path):
     )
 
 
+def spoil_pulls(path, change):
+    table = pq.read_table(path)
+    pulls = table.column("pulls").to_pylist()
+    change(pulls)
+    at, kind = table.schema.get_field_index("pulls"), table.schema.field("pulls").type
+    pq.write_table(
+        table.set_column(at, "pulls", pa.array(pulls, kind)).replace_schema_metadata(
+            table.schema.metadata
+        ),
+        path,
+    )
+
+
 def spoil_metadata(path):
     pq.write_table(pq.read_table(path).replace_schema_metadata({}), path)
 
@@ -215,6 +233,79 @@ def test_a_file_that_cannot_be_trusted_is_named_set_aside_and_computed_again(tmp
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert same(first, th.run("fixed-u0.1", "lints", out=tmp_path, **SETTINGS))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda pulls: pulls[0].reverse(),
+        lambda pulls: pulls[-1].reverse(),  # of a label whose pulls are not taken
+        lambda pulls: pulls[0].append(pulls[1].pop()),
+        lambda pulls: pulls.__setitem__(3, None),
+        lambda pulls: pulls.__setitem__(3, [None] * 3),
+        lambda pulls: pulls[3].append(0),
+    ],
+)
+def test_wrong_pulls_are_set_aside_and_computed_again(tmp_path, change):
+    first = th.run("fixed-u0.1", "oam", out=tmp_path, pulls=True, **SETTINGS)
+    [path] = files_of(tmp_path)
+    spoil_pulls(path, change)
+    with pytest.raises(th.BadFile, match=path.name):
+        read_results(tmp_path)
+    with pytest.warns(SetAside, match=path.name):
+        again = th.run("fixed-u0.1", "oam", out=tmp_path, pulls=True, **SETTINGS)
+    assert same(first, again)
+    assert len(list(path.parent.glob("*.aside"))) == 1
+
+
+def test_a_file_without_the_pulls_of_its_task_is_set_aside(tmp_path):
+    first = th.run("fixed-u0.1", "oam", out=tmp_path, pulls=True, **SETTINGS)
+    [path] = files_of(tmp_path)
+    table = pq.read_table(path)
+    pq.write_table(
+        table.drop_columns(["pulls"]).replace_schema_metadata(table.schema.metadata), path
+    )
+    with pytest.warns(SetAside, match="its size is not that of its task"):
+        assert same(first, th.run("fixed-u0.1", "oam", out=tmp_path, pulls=True, **SETTINGS))
+
+
+def test_pulls_are_a_column_only_where_they_are_kept(tmp_path):
+    settings = SETTINGS | {"horizon": 50}
+    kept = th.run(["scenario-one", "fixed-u0.1"], "oam", out=tmp_path, pulls=True, **settings)
+    th.run("fixed-u0.1", "oam", out=tmp_path, **settings)
+    with_pulls = [path for path in files_of(tmp_path) if "pulls" in pq.read_schema(path).names]
+    assert len(with_pulls) == len(files_of(tmp_path)) - 1 == 2
+    table = pq.read_table(next(path for path in with_pulls if "scenario" in str(path))).to_pylist()
+    pulls = kept["scenario-one", "oam"].pulls
+    times = kept.results[0].times.tolist()
+    assert len(table) == 6 * len(times) * 5
+    for row in table:
+        assert row["pulls"] == pulls[row["replicate"], times.index(row["round"])].tolist()
+    assert pq.read_table(tmp_path / "chunks").num_rows == 3 * len(table)
+
+
+def test_kept_pulls_are_read_continued_and_reported(tmp_path):
+    names = ["scenario-one", "random-theta:arms=7,seed=each"]
+    settings = SETTINGS | {"pulls": True}
+    th.run(names, "lints", out=tmp_path, **settings | {"replications": 2})
+    study = th.run(names, "lints", out=tmp_path, **settings)
+    assert len(files_of(tmp_path)) == 4
+    assert same(study, th.run(names, "lints", **settings))
+    found = th.Study(read_results(tmp_path))
+    assert same(study, found)
+    assert found.to_json() == study.to_json() == json.loads((tmp_path / "results.json").read_text())
+    assert [len(result.pulls[0, 0]) for result in found.results] == [6, 7]
+    assert "pulls = true\n" in (tmp_path / "study.toml").read_text()
+    write_html(study_page(found.results, tmp_path), tmp_path)
+
+
+def test_a_chunk_with_many_pulls_has_fewer_replications():
+    problem = th.instance("circle:arms=20000")
+    sizes = [
+        len({chunk.first for chunk in Task(problem, th.LinTS(), 10, pulls=pulls).chunks(range(99))})
+        for pulls in (False, True)
+    ]
+    assert sizes == [1, 5]
 
 
 def test_a_bit_that_flips_anywhere_changes_no_number(tmp_path):
@@ -430,18 +521,24 @@ def bomb_of_text(path):
     pq.write_table(table.set_column(column, "instance", [texts]), path, compression="zstd")
 
 
-@pytest.mark.parametrize("bomb", [bomb_of_rows, bomb_of_text])
+def bomb_of_pulls(path):
+    """The right number of rows, one with a list of ten million zeros, which take few bytes."""
+    spoil_pulls(path, lambda pulls: pulls.__setitem__(0, [0] * 10**7))
+
+
+@pytest.mark.parametrize("bomb", [bomb_of_rows, bomb_of_text, bomb_of_pulls])
 def test_a_file_larger_than_its_task_is_refused_before_it_is_decompressed(
     tmp_path, monkeypatch, bomb
 ):
-    th.run("fixed-u0.1", "lints", out=tmp_path, **SETTINGS)
+    settings = SETTINGS | {"pulls": bomb is bomb_of_pulls}
+    th.run("fixed-u0.1", "lints", out=tmp_path, **settings)
     [path] = files_of(tmp_path)
     bomb(path)
     assert path.stat().st_size < 10**6
     for owner, name in ((pq.ParquetFile, "read"), (pq, "read_table")):
         monkeypatch.setattr(owner, name, lambda *_, **__: pytest.fail("decompressed"))
     with pytest.warns(SetAside, match="its size is not that of its task"):
-        th.run("fixed-u0.1", "lints", out=tmp_path, **SETTINGS)
+        th.run("fixed-u0.1", "lints", out=tmp_path, **settings)
 
 
 @pytest.mark.parametrize("spoil", SPOILERS)

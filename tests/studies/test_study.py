@@ -99,6 +99,30 @@ def test_json_keeps_the_contract():
     )
 
 
+def test_json_has_mean_pulls_by_context_only_where_they_are_kept():
+    settings = {"horizon": 300, "replications": 4, "seed": 2}
+    plain, kept = (
+        th.run("scenario-two", "lints", pulls=pulls, **settings) for pulls in (False, True)
+    )
+    assert plain.results[0].pulls.shape == (4, len(plain.results[0].times), 0)
+    [without], [entry] = plain.to_json(), kept.to_json()
+    mean = kept.results[0].pulls[:, -1].mean(axis=0)
+    assert entry["pulls"] == [mean[:3].tolist(), mean[3:].tolist()]
+    assert sum(map(sum, entry["pulls"])) == pytest.approx(300)
+    assert set(entry) - set(without) == {"pulls"}
+    measured = ("seconds", "rounds_per_second")
+    assert all(entry[key] == without[key] for key in without if key not in measured)
+
+
+def test_pulls_of_instances_that_differ_in_size_are_refused():
+    message = "pulls: an ensemble whose instances have equally many arms expected, got 'drawn:seed="
+    with pytest.raises(th.InvalidInput, match=message):
+        th.run("drawn:seed=each", "lints", horizon=10, pulls=True)
+    study = th.run("random-theta:seed=each", "lints", horizon=10, replications=3, pulls=True)
+    assert study.results[0].pulls[:, -1].sum(axis=1).tolist() == [10, 10, 10]
+    assert [len(arms) for arms in study.to_json()[0]["pulls"]] == [100]
+
+
 def test_summary_and_lookup():
     study = th.run("fixed-u0.1", ["greedy", "lints"], horizon=100, replications=3)
     assert [(row["policy"], row["mean"]) for row in study.summary()] == [
@@ -207,6 +231,17 @@ class Broken:
             (3, "linucb"),
             {"horizon": 10},
             "instances: thrifty.Instance, or the name of one expected, got 3",
+        ),
+        (
+            ("fixed-u0.1", "linucb"),
+            {"horizon": 10, "pulls": "yes"},
+            "pulls: true or false expected, got 'yes'",
+        ),
+        (
+            ("circle:arms=1000000", ["linucb", "lints"]),
+            {"horizon": 10, "pulls": True},
+            "pulls: at most 1e+09 numbers (replications x checkpoints x arms) expected, "
+            "got 2000000000",
         ),
     ],
 )

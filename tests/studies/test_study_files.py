@@ -157,6 +157,7 @@ def test_an_unknown_key_is_named_with_its_line(study_file, line, number, message
             r"study.toml: replications: a finite number expected, got 'many'",
         ),
         (r"seed = .*", "seed = true", r"seed: a finite number expected, got True"),
+        (r"seed = .*", "pulls = 1", r"study.toml: pulls: true or false expected, got 1"),
     ],
 )
 def test_mistakes_in_a_file_end_in_one_line(study_file, old, new, message):
@@ -168,7 +169,7 @@ def test_mistakes_in_a_file_end_in_one_line(study_file, old, new, message):
 
 
 def test_a_study_file_keeps_every_setting(tmp_path):
-    file = StudyFile((), ("oam:c=1", "lints"), (100, 500), 4, 9, "bernoulli")
+    file = StudyFile((), ("oam:c=1", "lints"), (100, 500), 4, 9, "bernoulli", True)
     problems = [th.instance("fixed-u0.1"), Ensemble("random-theta:seed=each")]
     write_study(tmp_path, problems, file)
     names = tuple(problem.name for problem in problems)

@@ -55,6 +55,10 @@ def run(
             help="gaussian, student (heavy tails), or bernoulli where means lie in [0, 1]."
         ),
     ] = None,
+    pulls: Annotated[
+        bool,
+        typer.Option("--pulls", help="Keep the pulls of each arm, in --json and in --out."),
+    ] = False,
     threads: Threads = None,
     cluster: OnCluster = None,
     out: Annotated[
@@ -74,6 +78,7 @@ def run(
         "replications": replications,
         "seed": seed,
         "rewards": rewards,
+        "pulls": pulls or None,
     }
     wanted = _merged(study, names or [], policy or [], options)
     if out is not None:

@@ -27,6 +27,7 @@ class Family:
 
     name: str
     make: Callable[..., Instance]
+    sizes_vary: bool = False  # whether the seed decides how many contexts and arms there are
 
     @property
     def parameters(self) -> dict[str, float]:
@@ -91,8 +92,19 @@ class Ensemble:
         )
         return instance(self.name.replace(EACH, f"seed={draw}"))
 
+    @property
+    def sizes_vary(self) -> bool:
+        """Whether its instances differ in the number of contexts or arms."""
+        return FAMILIES[self.name.partition(":")[0]].sizes_vary
+
 
 Problem = Instance | Ensemble  # what a study can be about
+
+
+def instance_of(problem: Problem, seed: int, replication: int) -> Instance:
+    """The instance of a replication; an ensemble draws one per replication."""
+    return problem.instance(seed, replication) if isinstance(problem, Ensemble) else problem
+
 
 EACH = "seed=each"
 _ENSEMBLE_STREAM = 4  # after the four streams of a replication (numerics/streams.py)
@@ -171,9 +183,11 @@ def _parameters(family: Family, given: str) -> dict[str, float]:
     return parameters
 
 
-def _family(name: str) -> Callable[[Callable[..., Instance]], Callable[..., Instance]]:
+def _family(
+    name: str, *, sizes_vary: bool = False
+) -> Callable[[Callable[..., Instance]], Callable[..., Instance]]:
     def register(make: Callable[..., Instance]) -> Callable[..., Instance]:
-        FAMILIES[name] = Family(name, make)
+        FAMILIES[name] = Family(name, make, sizes_vary)
         return make
 
     return register
@@ -296,7 +310,7 @@ def _solid_toy(xi: float = 0.1, p: float = 0.5) -> Instance:
     return Instance(_sets(first, second), theta=[1, 0, 1], probabilities=[p, 1 - p])
 
 
-@_family("drawn")
+@_family("drawn", sizes_vary=True)
 def _drawn(seed: int = 0) -> Instance:
     """Drawn by seed: d from 2 to 20, 1 to 10 contexts with probabilities down to 0.01, 2 to 200
     arms, gaps from tiny to large, noise from 0.1 to 2.

@@ -53,6 +53,7 @@ class Score(NamedTuple):
     regret: Floats  # (L,) so far
     rounds_at: Ints  # (c, L) at each checkpoint
     regret_at: Floats  # (c, L) at each checkpoint
+    pulls_at: Ints  # (c, k) choices of each row at each checkpoint; (c, 0) if not kept
 
 
 class Game(NamedTuple):
@@ -64,8 +65,8 @@ class Game(NamedTuple):
     streams: Streams
 
 
-def start_score(times: Ints, labels: int) -> Score:
-    """A score before the first round."""
+def start_score(times: Ints, labels: int, rows: int = 0) -> Score:
+    """A score before the first round; rows: as many as there are, or 0 to keep no pulls."""
     c = len(times)
     return Score(
         times=times,
@@ -74,6 +75,7 @@ def start_score(times: Ints, labels: int) -> Score:
         regret=np.zeros(labels),
         rounds_at=np.zeros((c, labels), np.int64),
         regret_at=np.zeros((c, labels)),
+        pulls_at=np.zeros((c, rows), np.int64),
     )
 
 
@@ -142,8 +144,8 @@ def student_quantile(uniform: float) -> float:
 
 
 @kernel
-def score_round(score: Score, label: int, gap: float, t: int) -> None:
-    """Count round t and its regret; keep the score if t is a checkpoint."""
+def score_round(score: Score, label: int, gap: float, t: int, chosen: Ints) -> None:
+    """Count round t and its regret; if t is a checkpoint, keep the score and chosen (k,)."""
     score.rounds[label] += 1
     score.regret[label] += gap
     checkpoint = score.next[0].checkpoint
@@ -151,6 +153,8 @@ def score_round(score: Score, label: int, gap: float, t: int) -> None:
         for l in range(score.rounds.size):
             score.rounds_at[checkpoint, l] = score.rounds[l]
             score.regret_at[checkpoint, l] = score.regret[l]
+        for row in range(score.pulls_at.shape[1]):
+            score.pulls_at[checkpoint, row] = chosen[row]
         score.next[0].checkpoint = min(checkpoint + 1, score.times.size - 1)
 
 
@@ -171,7 +175,8 @@ def _loop(game: Game, stop: int) -> None:
         choice = choose(state, context, truth.rows[offsets[context] : offsets[context + 1]])
         record_choice(ledger, context, choice.row)
         learn(state, choice.row, choice.label, draw_reward(truth, choice.row, noise))
-        score_round(score, choice.label, truth.gaps[choice.row], counters[0].rounds)
+        gap = truth.gaps[choice.row]
+        score_round(score, choice.label, gap, counters[0].rounds, ledger.chosen)
 
 
 @compiled

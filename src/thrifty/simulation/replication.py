@@ -37,12 +37,14 @@ class Replication:
     ----------
     times : (c,) checkpoints, the last is the horizon
     rounds, regret : (c, L) up to each checkpoint, by label
+    pulls : (c, k) up to each checkpoint, by row of the action sets; (c, 0) if not kept
     solves, unsolved : solves of the allocation program, and those that missed its tolerance
     """
 
     times: Ints
     rounds: Ints
     regret: Floats
+    pulls: Ints
     solves: int
     unsolved: int
 
@@ -98,6 +100,7 @@ def simulate(
     seed: int = 0,
     replication: int = 0,
     rewards: str = "gaussian",
+    pulls: bool = False,
     times: Ints | None = None,
     rounds: int | None = None,
     tick: Tick | None = None,
@@ -106,13 +109,15 @@ def simulate(
 
     Parameters
     ----------
+    pulls : whether to keep the pulls of each arm
     times : (c,) checkpoints, the last is the horizon
     rounds : play only the first so many; all by default
     tick : called now and then with the rounds played since the last call
     """
     truth, own = truth_of(instance, rewards), streams(seed, replication)
     times = checkpoints(horizon) if times is None else times
-    score = start_score(times, len(label_names(policy)))
+    kept = len(instance.sets.rows) if pulls else 0
+    score = start_score(times, len(label_names(policy)), kept)
     solves, unsolved = 0, 0
     if isinstance(policy, Policy):
         state = policy.start(instance.sets, noise=truth.told, horizon=horizon)
@@ -124,7 +129,9 @@ def simulate(
     else:
         player = _started(policy, instance.sets, truth.told, horizon, own.uniforms)
         _play(_play_plain(player, instance.sets, truth, score, own, rounds or horizon), tick)
-    return Replication(score.times, score.rounds_at, score.regret_at, solves, unsolved)
+    return Replication(
+        score.times, score.rounds_at, score.regret_at, score.pulls_at, solves, unsolved
+    )
 
 
 def _play(blocks: Iterator[int], tick: Tick | None) -> None:
@@ -152,6 +159,7 @@ def _play_plain(
     player: PlainPolicy, sets: ActionSets, truth: Truth, score: Score, own: Streams, rounds: int
 ) -> Iterator[int]:
     """Play a plain policy on the same contexts and noise as compiled ones; yields per round."""
+    chosen = np.zeros(len(sets.rows), np.int64)
     for t in range(1, rounds + 1):
         context = draw_context(truth.law, own.contexts.random()) if sets.contexts > 1 else 0
         arm = player.choose(context)
@@ -161,5 +169,6 @@ def _play_plain(
             raise InvalidInput(where, f"an arm from 0 to {arms - 1}", arm)
         row = int(sets.offsets[context] + arm)
         player.learn(context, int(arm), draw_reward(truth, row, own.noise))
-        score_round(score, 0, truth.gaps[row], t)
+        chosen[row] += 1
+        score_round(score, 0, truth.gaps[row], t, chosen)
         yield 1

@@ -7,7 +7,8 @@ import numpy as np
 
 from thrifty.numerics.arrays import Floats, Ints
 
-ARRAYS = ("regret", "rounds", "solves", "unsolved")  # fields with one entry per replication
+# fields with one entry per replication
+ARRAYS = ("regret", "rounds", "pulls", "solves", "unsolved")
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,6 +20,8 @@ class Batch:
     first : number of the first replication
     regret : (r, c, L) cumulative pseudo-regret at each checkpoint
     rounds : (r, c, L) cumulative number of rounds at each checkpoint
+    pulls : (r, c, k) cumulative pulls at each checkpoint, by row of the action sets; k = 0 if not
+        kept
     solves, unsolved : (r,) solves of the allocation program, and those that missed its tolerance
     seconds : computing time, divided by the number of threads that worked at the same time
     """
@@ -26,6 +29,7 @@ class Batch:
     first: int
     regret: Floats
     rounds: Ints
+    pulls: Ints
     solves: Ints
     unsolved: Ints
     seconds: float

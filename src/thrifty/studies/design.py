@@ -7,11 +7,13 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from thrifty.errors import InvalidInput
 from thrifty.numerics.arrays import finite_number
 from thrifty.policies import POLICIES
 from thrifty.policies import policy as named_policy
-from thrifty.problem.catalog import Ensemble, Problem
+from thrifty.problem.catalog import Ensemble, Problem, instance_of
 from thrifty.problem.catalog import problem as named_problem
 from thrifty.problem.instances import Instance
 from thrifty.problem.names import check_distinct, check_names
@@ -23,6 +25,7 @@ from thrifty.studies.tasks import Task
 MOST_ROUNDS = 10**12  # of a replication
 MOST_REPLICATIONS = 10**7
 MOST_THREADS = 1024
+MOST_PULLS = 10**9  # numbers of pulls that a study keeps: 8 GB
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,11 +38,12 @@ class Design:
     replications: int
     seed: int
     rewards: str
+    pulls: bool
 
     def tasks(self) -> list[Task]:
         """Every policy on every problem, for every horizon."""
         return [
-            Task(*one, self.seed, self.rewards)
+            Task(*one, self.seed, self.rewards, self.pulls)
             for one in product(self.problems, self.policies, self.horizons)
         ]
 
@@ -52,11 +56,16 @@ class Design:
         if all(type(policy) in POLICIES.values() for policy in self.policies):
             horizon = self.horizons if len(self.horizons) > 1 else self.horizons[0]
             specs = tuple(name_of(policy) for policy in self.policies)
-            write_study(
-                folder,
-                self.problems,
-                StudyFile((), specs, horizon, self.replications, self.seed, self.rewards),
+            file = StudyFile(
+                instances=(),
+                policies=specs,
+                horizon=horizon,
+                replications=self.replications,
+                seed=self.seed,
+                rewards=self.rewards,
+                pulls=self.pulls or None,
             )
+            write_study(folder, self.problems, file)
         elif (folder / STUDY).exists():
             (folder / STUDY).replace(folder / f"_{STUDY}.aside")
 
@@ -69,6 +78,7 @@ def design_study(
     replications: float = 100,
     seed: int = 0,
     rewards: str = "gaussian",
+    pulls: bool = False,
 ) -> Design:
     """Validate the arguments of `thrifty.run`, which documents them."""
     design = Design(
@@ -86,14 +96,17 @@ def design_study(
         replications=whole_number(replications, "replications", MOST_REPLICATIONS),
         seed=whole_number(seed, "seed", 2**63, least=0),
         rewards=rewards,
+        pulls=_flag(pulls, "pulls"),
     )
     for item in design.problems:
         if not isinstance(item, Instance | Ensemble):
             raise InvalidInput("instances", "thrifty.Instance, or the name of one", item)
-        truth_of(item.instance(design.seed, 0) if isinstance(item, Ensemble) else item, rewards)
+        truth_of(instance_of(item, design.seed, 0), rewards)
     check_names([item.name for item in design.problems], "instances")
     check_names([name_of(policy) for policy in design.policies], "policies")
     check_distinct([str(n) for n in design.horizons], "horizon", "each horizon once")
+    if design.pulls:
+        _check_pulls(design)
     return design
 
 
@@ -103,6 +116,24 @@ def whole_number(value: float, where: str, most: int, *, least: int = 1) -> int:
     if not least <= number <= most or number != int(number):
         raise InvalidInput(where, f"a whole number from {least} to {most:g}", value)
     return int(value)
+
+
+def _flag(value: bool, where: str) -> bool:
+    if not isinstance(value, bool | np.bool_):
+        raise InvalidInput(where, "true or false", value)
+    return bool(value)
+
+
+def _check_pulls(design: Design) -> None:
+    """Raise InvalidInput if pulls differ in shape between replications, or fill the memory."""
+    for item in design.problems:
+        if isinstance(item, Ensemble) and item.sizes_vary:
+            expected = "an ensemble whose instances have equally many arms"
+            raise InvalidInput("pulls", expected, item.name)
+    numbers = design.replications * sum(len(task.times) * task.kept_rows for task in design.tasks())
+    if numbers > MOST_PULLS:
+        expected = f"at most {MOST_PULLS:g} numbers (replications x checkpoints x arms)"
+        raise InvalidInput("pulls", expected, numbers)
 
 
 def _as_list(items: Any, where: str) -> list[Any]:

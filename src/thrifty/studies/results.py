@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from thrifty.numerics.arrays import Floats, Ints
-from thrifty.problem.catalog import Problem
+from thrifty.problem.catalog import Problem, instance_of
 from thrifty.simulation.replication import checkpoints
 from thrifty.studies.batches import ARRAYS, Batch
 
@@ -26,6 +26,8 @@ class Result:
     times : (c,) checkpoints; the last is the horizon
     regret : (R, c, L) cumulative pseudo-regret at each checkpoint, by label
     rounds : (R, c, L) cumulative number of rounds at each checkpoint, by label
+    pulls : (R, c, k) cumulative pulls at each checkpoint of each arm, in the order of
+        `instance.sets.rows`: context after context; k = 0 unless the study keeps pulls
     solves, unsolved : (R,) solves of the allocation program, and those that missed its tolerance
     seconds : computing time without compilation, divided by the number of threads
     constant : C of the lower bound; None for ensembles, for rewards that are not Gaussian, and
@@ -41,6 +43,7 @@ class Result:
     times: Ints
     regret: Floats
     rounds: Ints
+    pulls: Ints
     solves: Ints
     unsolved: Ints
     seconds: float
@@ -131,7 +134,10 @@ class Result:
         return self.replications * self.horizon / self.seconds if self.seconds > 0 else math.inf
 
     def to_json(self) -> dict[str, Any]:
-        """The entry of `thrifty run --json` and of results.json."""
+        """The entry of `thrifty run --json` and of results.json.
+
+        `pulls`, mean pulls at the horizon, is there only if the study keeps pulls.
+        """
         means = self.curves.mean(axis=0)
         rounds, regret = self.rounds[:, -1].mean(axis=0), self.regret[:, -1].mean(axis=0)
         return {
@@ -159,4 +165,13 @@ class Result:
             "unsolved": float(self.unsolved.mean()),
             "seconds": self.seconds,
             "rounds_per_second": self.rounds_per_second,
-        } | ({"chunks": self.chunks} if self.chunks else {})
+        } | self._optional_json()
+
+    def _optional_json(self) -> dict[str, Any]:
+        """The keys of the entry that only some results have."""
+        found: dict[str, Any] = {"chunks": self.chunks} if self.chunks else {}
+        if self.pulls.shape[2]:
+            # the sets of an ensemble have the same sizes in all replications
+            sets = instance_of(self.instance, self.seed, 0).sets
+            found["pulls"] = [arms.tolist() for arms in sets.split(self.pulls[:, -1].mean(axis=0))]
+        return found

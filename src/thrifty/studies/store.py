@@ -11,15 +11,16 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from thrifty.errors import BadFile, MissingPackage, SetAside
 from thrifty.files import make_folder, slug, write_whole
 from thrifty.numerics.arrays import Ints
-from thrifty.problem.catalog import Ensemble
+from thrifty.problem.catalog import Ensemble, Problem, instance_of
 from thrifty.problem.instances import Instance
 from thrifty.simulation.replication import checkpoints
 from thrifty.studies.batches import ARRAYS, Batch, assemble, missing_ranges
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from pyarrow import parquet
 
 FORMAT = 1
-_COLUMNS, _WIDTH = 9, 16  # columns of a file, and bytes that a number takes at most
+_COLUMNS, _WIDTH = 9, 16  # columns of a file without pulls, and bytes of a number at most
 _MARGIN = 1 << 20  # bytes for headers
 # columns whose values repeat: compressed with a dictionary
 _REPETITIVE = ["instance", "policy", "label", "replicate", "round", "solves", "unsolved"]
@@ -73,7 +74,9 @@ class Store:
         batches = []
         for path in _files(self.home(task)):
             try:
-                _, batch = _from_parquet(path, lambda found: found == task.identity)
+                _, batch = _from_parquet(
+                    path, lambda found: found == task.identity, lambda _: task.kept_rows
+                )
                 batches.append(batch)
             except _Untrusted as error:
                 _set_aside(path, str(error))
@@ -91,6 +94,15 @@ def _files(home: Path) -> list[Path]:
 
 class _Untrusted(Exception):
     """The reason why a file failed verification."""
+
+
+class _Shape(NamedTuple):
+    """The sizes of a batch: replications, checkpoints, labels, rows of pulls (0: not kept)."""
+
+    r: int
+    c: int
+    L: int
+    k: int
 
 
 def _name(batch: Batch) -> str:
@@ -135,15 +147,18 @@ def _to_parquet(identity: dict[str, Any], batch: Batch) -> bytes:
 
 
 def _from_parquet(
-    path: Path, belongs: Callable[[dict[str, Any]], bool]
+    path: Path, belongs: Callable[[dict[str, Any]], bool], rows_of: Callable[[dict[str, Any]], int]
 ) -> tuple[dict[str, Any], Batch]:
-    """The identity of the task, which must belong here, and the batch in a file, verified."""
+    """The identity of the task, which must belong here, and the batch in a file, verified.
+
+    rows_of: the number of rows of the action sets (k) of a task that keeps pulls.
+    """
     import pyarrow
     from pyarrow import parquet
 
     try:
         with open(path, "rb") as raw, parquet.ParquetFile(raw) as file:
-            head = _head(file, belongs)
+            head, shape = _head(file, belongs, rows_of)
             table = file.read()
     except FileNotFoundError:
         raise
@@ -155,7 +170,7 @@ def _from_parquet(
         ) from None
     with _as_untrusted():
         identity = head["question"]
-        batch = _batch(table, head, len(checkpoints(identity["horizon"])), len(identity["labels"]))
+        batch = _batch(table, head, shape)
         sound = (
             head["digest"] == _digest(identity, batch)
             and path.name == _name(batch)
@@ -166,27 +181,38 @@ def _from_parquet(
     return identity, batch
 
 
-def _head(file: "parquet.ParquetFile", belongs: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+def _head(
+    file: "parquet.ParquetFile",
+    belongs: Callable[[dict[str, Any]], bool],
+    rows_of: Callable[[dict[str, Any]], int],
+) -> tuple[dict[str, Any], _Shape]:
     """What a file says about itself, and can have: numbers are decompressed only afterwards."""
     with _as_untrusted():
         written = file.schema_arrow.metadata[b"thrifty"]
         head: dict[str, Any] = json.loads(written)
         identity, replications = head["question"], head["stop"] - head["first"]
-        rows = replications * len(checkpoints(identity["horizon"])) * len(identity["labels"])
-        sizes = (file.metadata.row_group(i) for i in range(file.metadata.num_row_groups))
-        fits = (
-            head["format"] == FORMAT
-            and 0 < replications <= CHUNK_REPLICATIONS
-            and (file.metadata.num_rows, file.metadata.num_columns) == (rows, _COLUMNS)
-            and sum(group.total_byte_size for group in sizes)
-            <= rows * _COLUMNS * _WIDTH + 2 * len(written) + _MARGIN
-        )
+        c, L = len(checkpoints(identity["horizon"])), len(identity["labels"])
         ours = belongs(identity)
     if not ours:
         raise _Untrusted("it belongs to another task")
+    k = rows_of(identity) if identity.get("pulls") else 0
+    with _as_untrusted():
+        rows, columns = replications * c * L, _COLUMNS + (k > 0)
+        groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
+        values = sum(
+            group.column(i).num_values for group in groups for i in range(group.num_columns)
+        )
+        fits = (
+            head["format"] == FORMAT
+            and 0 < replications <= CHUNK_REPLICATIONS
+            and (file.metadata.num_rows, file.metadata.num_columns) == (rows, columns)
+            and values == rows * (_COLUMNS + k)  # a row of a list may have any number
+            and sum(group.total_byte_size for group in groups)
+            <= rows * (_COLUMNS + k) * _WIDTH + 2 * len(written) + _MARGIN
+        )
     if not fits:
         raise _Untrusted("its size is not that of its task")
-    return head
+    return head, _Shape(replications, c, L, k)
 
 
 @contextmanager
@@ -209,13 +235,21 @@ def _as_untrusted() -> Iterator[None]:
 
 
 def _table(identity: dict[str, Any], batch: Batch) -> "pyarrow.Table":
-    """One row per replication, checkpoint and label; column names are part of the file format."""
+    """One row per replication, checkpoint and label; column names are part of the file format.
+
+    Pulls are not split by label: like solves, they are the same in the rows of all labels.
+    """
     import pyarrow
 
     r, c, L = batch.regret.shape
+    k = batch.pulls.shape[2]
 
     def named(indices: Ints, names: list[str]) -> Any:
         return pyarrow.DictionaryArray.from_arrays(indices.astype(np.int32), names)
+
+    def lists(numbers: Ints) -> Any:
+        ends = np.arange(len(numbers) + 1) * k
+        return pyarrow.LargeListArray.from_arrays(ends, numbers.ravel())
 
     return pyarrow.table(
         {
@@ -229,18 +263,27 @@ def _table(identity: dict[str, Any], batch: Batch) -> "pyarrow.Table":
             "solves": np.repeat(batch.solves, c * L),
             "unsolved": np.repeat(batch.unsolved, c * L),
         }
+        | ({"pulls": lists(batch.pulls.reshape(r * c, k).repeat(L, axis=0))} if k else {})
     )
 
 
-def _batch(table: "pyarrow.Table", head: dict[str, Any], c: int, L: int) -> Batch:
-    column = {name: table.column(name).to_numpy() for name in ARRAYS}
-    shape = (head["stop"] - head["first"], c, L)
+def _batch(table: "pyarrow.Table", head: dict[str, Any], shape: _Shape) -> Batch:
+    r, c, L, k = shape
+
+    def column(name: str) -> Any:
+        return table.column(name).to_numpy()
+
+    pulls = np.zeros((r, c, 0), np.int64)
+    if k:
+        every = table.column("pulls").combine_chunks().flatten().to_numpy()
+        pulls = np.ascontiguousarray(every.reshape(r, c, L, k)[:, :, 0])
     return Batch(
         first=head["first"],
-        regret=column["regret"].reshape(shape),
-        rounds=column["rounds"].reshape(shape),
-        solves=column["solves"][:: c * L],
-        unsolved=column["unsolved"][:: c * L],
+        regret=column("regret").reshape(r, c, L),
+        rounds=column("rounds").reshape(r, c, L),
+        pulls=pulls,
+        solves=column("solves")[:: c * L],
+        unsolved=column("unsolved")[:: c * L],
         seconds=float(head["seconds"]),
     )
 
@@ -298,11 +341,18 @@ def _read_result(folder: Path, entry: dict[str, Any]) -> Result:
             found[key] == value for key, value in expected.items()
         )
 
+    @cache
+    def problem(digest: str | None) -> Problem:
+        return Ensemble(entry["instance"]) if digest is None else _instance(home, digest)
+
+    def rows_of(found: dict[str, Any]) -> int:
+        return len(instance_of(problem(found["instance"]), found["seed"], 0).sets.rows)
+
     identity: dict[str, Any] = {}
     batches = []
     for path in _files(home):
         try:
-            identity, batch = _from_parquet(path, belongs)
+            identity, batch = _from_parquet(path, belongs, rows_of)
         except _Untrusted as error:
             raise _Untrusted(f"{path}: {error}") from None
         batches.append(batch)
@@ -311,9 +361,7 @@ def _read_result(folder: Path, entry: dict[str, Any]) -> Result:
         raise _Untrusted(f"{home}: replications are missing")
     batch = replace(assemble(batches, replications), seconds=float(entry["seconds"]))
     return Result.of(
-        Ensemble(identity["instance_name"])
-        if identity["instance"] is None
-        else _instance(home, identity["instance"]),
+        problem(identity["instance"]),
         identity,
         batch,
         None if constant is None else float(constant),

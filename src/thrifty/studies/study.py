@@ -92,6 +92,7 @@ def run(
     replications: float = 100,
     seed: int = 0,
     rewards: str = "gaussian",
+    pulls: bool = False,
     threads: int | None = None,
     cluster: str | None = None,
     out: str | os.PathLike[str] | None = None,
@@ -113,13 +114,21 @@ def run(
     rewards : `gaussian`; `bernoulli` where all means lie in [0, 1]; or `student`, noise with heavy
         tails, Student's t with four degrees of freedom, of the instance's standard deviation.
         `gaussian:told=2` tells policies twice the noise that there is
+    pulls : whether results keep the pulls of each arm at each checkpoint: replications x
+        checkpoints x arms numbers
     threads : number of threads, by default the number of cores; does not affect results
     cluster : address of a Dask scheduler, tcp://host:port, whose workers do the computing
     out : folder for the results; results that it contains are not computed again
     progress : whether to show progress bars; by default if standard error is a terminal
     """
     design = design_study(
-        instances, policies, horizon=horizon, replications=replications, seed=seed, rewards=rewards
+        instances,
+        policies,
+        horizon=horizon,
+        replications=replications,
+        seed=seed,
+        rewards=rewards,
+        pulls=pulls,
     )
     [study] = run_studies(
         [(design, None if out is None else Path(out))],

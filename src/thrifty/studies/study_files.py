@@ -6,6 +6,7 @@ horizon = 1e5                              # or several: [1e3, 1e4, 1e5]
 replications = 100
 seed = 0
 rewards = "gaussian"
+pulls = false                              # or true, to keep the pulls of each arm
 """
 
 import re
@@ -20,7 +21,7 @@ from thrifty.problem.catalog import ALIASES, FAMILIES, Problem, instance
 from thrifty.problem.instances import Instance
 
 STUDY = "study.toml"
-_KEYS = ("instances", "policies", "horizon", "replications", "seed", "rewards")
+_KEYS = ("instances", "policies", "horizon", "replications", "seed", "rewards", "pulls")
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class StudyFile:
     replications: float | None = None
     seed: int | None = None
     rewards: str | None = None
+    pulls: bool | None = None
 
 
 def read_study(path: Path) -> StudyFile:
@@ -54,6 +56,7 @@ def read_study(path: Path) -> StudyFile:
             replications=document.get("replications"),
             seed=document.get("seed"),
             rewards=document.get("rewards"),
+            pulls=document.get("pulls"),
         )
     except InvalidInput as error:
         raise BadFile(f"{path}, line {_line(text, error.where)}: {error}") from None

@@ -22,7 +22,7 @@ from thrifty.errors import InvalidInput
 from thrifty.numerics.arrays import Ints
 from thrifty.numerics.fingerprints import compiled_files, fingerprint, result_files
 from thrifty.policies import Policy
-from thrifty.problem.catalog import Ensemble, Problem
+from thrifty.problem.catalog import Ensemble, Problem, instance_of
 from thrifty.problem.instances import Instance
 from thrifty.simulation.loop import truth_of
 from thrifty.simulation.replication import (
@@ -40,6 +40,7 @@ from thrifty.studies.batches import ARRAYS, Batch
 # a study is interrupted.
 CHUNK_SECONDS = 1.0
 CHUNK_REPLICATIONS = 1000  # of a chunk, at most
+CHUNK_PULLS = 4e6  # numbers of pulls in a chunk's file, at most if it has several replications
 _TERMS_PER_SECOND = 3e8  # products of x^T V^-1 x over all arms
 _LEAST_ROUND = 1e-7  # seconds per round of a compiled policy, at least
 _PLAIN_ROUND = 3e-5  # seconds per round of a policy in plain Python, approximately
@@ -47,21 +48,21 @@ _PLAIN_ROUND = 3e-5  # seconds per round of a policy in plain Python, approximat
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """A policy on an instance or ensemble, for a horizon, a random seed and a kind of rewards."""
+    """A policy on an instance or ensemble, for a horizon, a random seed and a kind of rewards.
+
+    pulls: whether the pulls of each arm are kept.
+    """
 
     problem: Problem
     policy: AnyPolicy
     horizon: int
     seed: int = 0
     rewards: str = "gaussian"
+    pulls: bool = False
 
     def instance(self, replication: int) -> Instance:
         """The instance of a replication; an ensemble draws one per replication."""
-        return (
-            self.problem.instance(self.seed, replication)
-            if isinstance(self.problem, Ensemble)
-            else self.problem
-        )
+        return instance_of(self.problem, self.seed, replication)
 
     @cached_property
     def times(self) -> Ints:
@@ -82,14 +83,22 @@ class Task:
 
     @property
     def setting(self) -> dict[str, Any]:
-        """What a result says about its task, as JSON: policy, labels, horizon, seed, rewards."""
+        """What a result says about its task, as JSON: policy, labels, horizon, seed, rewards.
+
+        `pulls` is there only if they are kept: other tasks are named as before there was the key.
+        """
         return {
             "policy": name_of(self.policy),
             "labels": list(self.labels),
             "horizon": self.horizon,
             "seed": self.seed,
             "rewards": self.rewards,
-        }
+        } | ({"pulls": True} if self.pulls else {})
+
+    @cached_property
+    def kept_rows(self) -> int:
+        """k, the rows whose pulls are kept; 0 if none are."""
+        return len(self.instance(0).sets.rows) if self.pulls else 0
 
     @cached_property
     def identity(self) -> dict[str, Any]:
@@ -148,6 +157,9 @@ class Task:
     def chunks(self, missing: range) -> "list[Chunk]":
         """A range of replications, split into chunks of about CHUNK_SECONDS."""
         affordable = CHUNK_SECONDS / (self.seconds_per_round * self.horizon)
+        if self.kept_rows:
+            numbers = len(self.times) * len(self.labels) * self.kept_rows
+            affordable = min(affordable, CHUNK_PULLS / numbers)
         size = int(max(1, min(CHUNK_REPLICATIONS, affordable)))
         return [
             Chunk(self, first, min(first + size, missing.stop))
@@ -187,6 +199,7 @@ def _simulate(task: Task, replication: int, tick: Tick | None) -> Replication:
         seed=task.seed,
         replication=replication,
         rewards=task.rewards,
+        pulls=task.pulls,
         times=task.times,
         tick=tick,
     )
