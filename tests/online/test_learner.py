@@ -128,7 +128,7 @@ def test_gaps_in_an_explanation_are_those_within_the_context():
 
 
 def test_noise_scales_the_widths():
-    one, ten = (th.LinUCB(horizon=1e4).learner(SETS, noise=noise) for noise in (1.0, 10.0))
+    one, ten = (th.LinUCB(horizon=1e4, ridge=1).learner(SETS, noise=noise) for noise in (1.0, 10.0))
     widths = [learner.explain(learner.choose("mobile")).arms[0].width for learner in (one, ten)]
     assert widths[1] == pytest.approx(10 * widths[0])
 
@@ -372,6 +372,15 @@ def test_files_of_version_2_are_read(tmp_path):
         again.cancel(decision)
         learner.cancel(decision)
     assert pack(again.state) == pack(learner.state)
+
+
+def test_a_file_from_before_ids_had_a_ridge_is_read_with_a_ridge_of_1(tmp_path):
+    learner = th.IDS(ridge=1).learner(SETS, noise=0.1)
+    content = content_of(learner)
+    del content["parameters"]["ridge"]
+    path = tmp_path / "state.json"
+    path.write_text(to_text(content))
+    assert th.Learner.load(path).policy == learner.policy
 
 
 def test_other_action_sets_and_other_files_are_refused(tmp_path, monkeypatch):

@@ -2,10 +2,12 @@
 
 import math
 
+import numpy as np
 import pytest
 
 import thrifty as th
 from thrifty.policies import POLICIES, describe
+from thrifty.simulation.replication import simulate
 
 
 def test_specs_are_read_and_written():
@@ -53,6 +55,7 @@ def test_specs_are_read_and_written():
         ("thrifty:prior=0", "thrifty: prior: a number above 0 expected, got 0.0"),
         ("thrifty:wait=-1", "thrifty: wait: a number of at least 0 expected, got -1.0"),
         ("ids:correction=some", "ids: correction: ucb or all expected, got 'some'"),
+        ("ids:ridge=0", "ids: ridge: a number above 0 expected, got 0.0"),
         ("ids:corection=all", "unknown parameter of ids 'corection'; did you mean 'correction'?"),
         (
             "linmed:alpha_emp=0.75,alpha_opt=0.5",
@@ -104,6 +107,22 @@ def test_a_tiny_delta_makes_a_wide_interval_not_an_infinite_one():
     ):
         state = policy.start(th.instance("fixed-u0.1").sets, noise=1.0, horizon=100)
         assert all(math.isfinite(number) for number in state if isinstance(number, float))
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["linucb", "lints", "ids", "vids", "solid", "linmed", "squarecb", "greedy", "egreedy"],
+)
+def test_the_ridge_is_the_noise_squared_unless_it_is_given(name):
+    kind, instance = POLICIES[name], th.instance("scenario-one")
+    for policy, noise, ridge in ((kind(), 1, 1), (kind(), 0.5, 0.25), (kind(ridge=2), 0.5, 2)):
+        state = policy.start(instance.sets, noise=noise, horizon=100)
+        np.testing.assert_array_equal(state.regression.base, ridge * np.eye(3))
+        assert getattr(state, "ridge", ridge) == ridge
+    by_default, given = (
+        simulate(instance, policy, horizon=500).regret for policy in (kind(), kind(ridge=1))
+    )
+    np.testing.assert_array_equal(by_default, given)
 
 
 def test_endoa_is_for_one_context():

@@ -52,7 +52,7 @@ def played(instance, policy, rounds, seed=0):
 
 
 def test_rewards_of_exploit_rounds_teach_nothing():
-    learner, decisions = played(RANDOM, th.SOLID(horizon=1e4, kappa=0), 6000)
+    learner, decisions = played(RANDOM, th.SOLID(horizon=1e4, kappa=0, ridge=1), 6000)
     explored = sum(decision.label != "exploit" for decision in decisions)
     assert 0 < explored < 6000
     assert learner.state.regression.pulls.sum() == explored
@@ -73,7 +73,7 @@ def test_the_unit_of_rewards_does_not_matter():
     decisions = [
         [
             (decision.arm, decision.label)
-            for decision in played(instance, th.SOLID(horizon=1e4), 2000)[1]
+            for decision in played(instance, th.SOLID(horizon=1e4, ridge=1), 2000)[1]
         ]
         for instance in (RANDOM, scaled)
     ]

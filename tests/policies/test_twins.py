@@ -36,13 +36,14 @@ PAIRS = [
     (th.Greedy(), twins.GreedyTwin()),
     (th.EGreedy(), twins.EGreedyTwin()),
     (th.LinUCB(), twins.LinUCBTwin()),
+    (th.LinUCB(ridge=2, size=3), twins.LinUCBTwin(2, 3)),
     (th.LinUCB(width="fn"), twins.LinUCBfnTwin()),
     (th.LinUCB(width="alpha", alpha=0.5), twins.LinUCBalphaTwin()),
     (th.LinTS(), twins.LinTSTwin()),
     (th.LinTS(scale=0.5), twins.LinTSTwin(0.5)),
     (th.LinTS(inflation="theory"), twins.LinTSTheoryTwin()),
     (th.IDS(), twins_of_information.IDSTwin()),
-    (th.IDS(correction="all"), twins_of_information.IDSTwin("all")),
+    (th.IDS(correction="all", ridge=2), twins_of_information.IDSTwin("all", 2)),
     (th.OAM(), twins.OAMTwin()),
     (th.OAM(epsilon=0.05, c=1), twins.OAMTwin(0.05, 1)),
     (th.OAM(epsilon="literal", c=1), twins.OAMTwin("literal", 1)),
@@ -51,8 +52,10 @@ PAIRS = [
     (th.DEL(), twins.DELTwin()),
     (th.SOLID(), twins_of_information.SOLIDTwin()),
     (
-        th.SOLID(kappa=0, z=20, weight_step=1, price_step=1, decay=0.5, reset="no", level=2),
-        twins_of_information.SOLIDTwin(0, 20, 1, 1, 0.5, False, 2.0),
+        th.SOLID(
+            kappa=0, z=20, weight_step=1, price_step=1, decay=0.5, reset="no", level=2, ridge=2
+        ),
+        twins_of_information.SOLIDTwin(0, 20, 1, 1, 0.5, False, 2.0, 2),
     ),
     (th.LinMED(), twins_of_sampling.LinMEDTwin()),
     (

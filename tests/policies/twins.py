@@ -19,7 +19,7 @@ SEED = 3
 class Twin:
     """Bookkeeping: all arms, what was played, what came."""
 
-    ridge = 1.0
+    ridge = None  # noise^2
 
     def start(self, sets, *, noise, horizon, rng):
         self.sets, self.X, self.noise, self.n, self.d = (
@@ -29,6 +29,7 @@ class Twin:
             horizon,
             sets.dimension,
         )
+        self.ridge = noise**2 if self.ridge is None else self.ridge
         self.V = self.ridge * np.eye(self.d)
         self.b = np.zeros(self.d)
         self.pulls = np.zeros(len(self.X), dtype=int)
@@ -117,9 +118,13 @@ class EGreedyTwin(Twin):
 
 
 class LinUCBTwin(Twin):
+    def __init__(self, ridge=None, size=1):
+        self.ridge, self.size = ridge, size
+
     def decide(self):
-        logdet = np.linalg.slogdet(self.V)[1]
-        width = self.noise * math.sqrt(2 * math.log(self.n) + logdet) + 1
+        logdet = np.linalg.slogdet(self.V / self.ridge)[1]
+        width = self.noise * math.sqrt(2 * math.log(self.n) + logdet)
+        width += math.sqrt(self.ridge) * self.size
         return self.argmax(self.means() + width * np.sqrt(self.norms())), "optimistic"
 
 
@@ -138,10 +143,6 @@ class LinUCBalphaTwin(Twin):
 class LinTSTwin(Twin):
     def __init__(self, scale=1.0):
         self.scale = scale
-
-    def start(self, *args, **kwargs):
-        self.ridge = kwargs["noise"] ** 2
-        super().start(*args, **kwargs)
 
     def spread(self):
         return self.noise * self.scale

@@ -33,8 +33,8 @@ def least_ratio(offered, greedy, gaps, info):
 
 
 class IDSTwin(Twin):
-    def __init__(self, correction="ucb"):
-        self.correction = correction
+    def __init__(self, correction="ucb", ridge=None):
+        self.correction, self.ridge = correction, ridge
 
     def start(self, *args, **kwargs):
         super().start(*args, **kwargs)
@@ -46,9 +46,8 @@ class IDSTwin(Twin):
 
     def beta(self, rounds):
         inverse_delta = max(2, rounds) * math.log(max(2, rounds))
-        return (
-            self.noise * math.sqrt(np.linalg.slogdet(self.V)[1] + 2 * math.log(inverse_delta)) + 1
-        ) ** 2
+        radicand = np.linalg.slogdet(self.V / self.ridge)[1] + 2 * math.log(inverse_delta)
+        return (self.noise * math.sqrt(radicand) + math.sqrt(self.ridge)) ** 2
 
     def alternatives(self, means, theta, inverse):
         """Of every arm of every context that is not the greedy vector: r_z, and the nearest
@@ -273,10 +272,18 @@ class ThriftyTwin(Twin):
 
 class SOLIDTwin(Twin):
     def __init__(
-        self, kappa=1.0, z=10.0, weight_step=0.5, price_step=0.1, decay=0.0, reset=True, level=1.0
+        self,
+        kappa=1.0,
+        z=10.0,
+        weight_step=0.5,
+        price_step=0.1,
+        decay=0.0,
+        reset=True,
+        level=1.0,
+        ridge=None,
     ):
         self.kappa, self.z, self.decay, self.reset, self.level = kappa, z, decay, reset, level
-        self.weight_step, self.price_step = weight_step, price_step
+        self.weight_step, self.price_step, self.ridge = weight_step, price_step, ridge
 
     def start(self, *args, **kwargs):
         super().start(*args, **kwargs)

@@ -9,13 +9,7 @@ from tests.policies.twins import Twin
 
 
 class Sampler(Twin):
-    """The prior is N(0, I) unless a ridge is given; an arm is drawn by one uniform number."""
-
-    prior = None
-
-    def start(self, *args, **kwargs):
-        self.ridge = kwargs["noise"] ** 2 if self.prior is None else self.prior
-        super().start(*args, **kwargs)
+    """An arm is drawn by one uniform number."""
 
     def draw(self, probabilities, greedy):
         """A row of those on offer, and whether it is the greedy one."""
@@ -25,8 +19,8 @@ class Sampler(Twin):
 
 
 class SquareCBTwin(Sampler):
-    def __init__(self, c=10.0, prior=None):
-        self.c, self.prior = c, prior
+    def __init__(self, c=10.0, ridge=None):
+        self.c, self.ridge = c, ridge
 
     def decide(self):
         means = self.means()
@@ -38,8 +32,8 @@ class SquareCBTwin(Sampler):
 
 
 class LinMEDTwin(Sampler):
-    def __init__(self, alpha_emp=0.99, alpha_opt=0.005, prior=None, delta=0.01):
-        self.alpha_emp, self.alpha_opt, self.prior, self.delta = alpha_emp, alpha_opt, prior, delta
+    def __init__(self, alpha_emp=0.99, alpha_opt=0.005, ridge=None, delta=0.01):
+        self.alpha_emp, self.alpha_opt, self.ridge, self.delta = alpha_emp, alpha_opt, ridge, delta
 
     def decide(self):
         means, inverse = self.means(), np.linalg.inv(self.V)
@@ -76,8 +70,8 @@ def design(arms):
 
 
 class VIDSTwin(Sampler):
-    def __init__(self, samples=200, prior=None, anew=False):
-        self.samples, self.prior, self.anew = samples, prior, anew
+    def __init__(self, samples=200, ridge=None, anew=False):
+        self.samples, self.ridge, self.anew = samples, ridge, anew
 
     def decide(self):
         uniform, theta, arms = self.uniforms.random(), self.theta(), self.X[self.offered]

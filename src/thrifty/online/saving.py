@@ -62,6 +62,8 @@ def policy_and_sets(
     )
     if sets is not None and sets != saved:
         raise InvalidInput("contexts", "the same action sets as those given", saved)
+    if content["policy"] == "ids":  # up to 0.2.0 the ridge was 1 and no parameter
+        content["parameters"].setdefault("ridge", 1.0)
     if policy is None:
         if content["policy"] not in POLICIES:
             raise UnknownName("policy", content["policy"], POLICIES)

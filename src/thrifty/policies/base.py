@@ -116,6 +116,16 @@ class Policy:
         if value is not None and finite_number(value, f"{self.name}: horizon") < 1:
             raise InvalidInput(f"{self.name}: horizon", "at least one round", value)
 
+    def _check_ridge(self) -> None:
+        """Check that the ridge is None or above 0."""
+        if getattr(self, "ridge", None) is not None:
+            self._above(0, "ridge")
+
+    def _ridge(self, noise: float) -> float:
+        """The ridge: the policy's own, or noise^2, with which the prior is N(0, I)."""
+        own: float | None = getattr(self, "ridge", None)
+        return noise**2 if own is None else float(own)
+
     def _planned_rounds(self, horizon: float | None) -> float:
         """The horizon to plan for: the policy's own, or that of the run; at least 2, for log n."""
         own: float | None = getattr(self, "horizon", None)

@@ -22,24 +22,25 @@ class EGreedy(Policy):
     ----------
     epsilon : probability of exploring in the first round
     decay : rate at which it falls; 0 keeps it constant, and regret linear
-    ridge : V starts from ridge times the identity
+    ridge : V starts from ridge times the identity: the prior is N(0, noise^2 / ridge I). By default
+        noise^2, for N(0, I)
     """
 
     epsilon: float = 1.0
     decay: float = 0.5
-    ridge: float = 1.0
+    ridge: float | None = None
 
     name: ClassVar[str] = "egreedy"
     labels: ClassVar[tuple[str, ...]] = ("exploit", "forced")
 
     def check(self) -> None:
         self._at_least(0, "epsilon", "decay")
-        self._above(0, "ridge")
+        self._check_ridge()
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
         return State(
             start_ledger(sets, uniforms=2),
-            start_regression(sets.rows, ridge=self.ridge, largest_set=sets.largest),
+            start_regression(sets.rows, ridge=self._ridge(noise), largest_set=sets.largest),
             epsilon=float(self.epsilon),
             decay=float(self.decay),
         )

@@ -18,21 +18,22 @@ class Greedy(Policy):
 
     Parameters
     ----------
-    ridge : V starts from ridge times the identity
+    ridge : V starts from ridge times the identity: the prior is N(0, noise^2 / ridge I). By default
+        noise^2, for N(0, I)
     """
 
-    ridge: float = 1.0
+    ridge: float | None = None
 
     name: ClassVar[str] = "greedy"
     labels: ClassVar[tuple[str, ...]] = ("exploit",)
 
     def check(self) -> None:
-        self._above(0, "ridge")
+        self._check_ridge()
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
         return State(
             start_ledger(sets),
-            start_regression(sets.rows, ridge=self.ridge, largest_set=sets.largest),
+            start_regression(sets.rows, ridge=self._ridge(noise), largest_set=sets.largest),
         )
 
 

@@ -3,10 +3,10 @@
 Kirschner, Lattimore, Vernade and Szepesvari, Asymptotically Optimal Information-Directed Sampling.
 
 Explore with the least ratio of squared regret to information; once every alternative is ruled out,
-exploit, and learn nothing from exploiting. With V = I + sum of x x^T over exploration rounds, s of
-them, norms in V^-1, x^ the greedy arm, and r_z, q_z, nu_z as in shared/alternatives.py:
+exploit, and learn nothing from exploiting. With V = ridge I + sum of x x^T over exploration rounds,
+s of them, norms in V^-1, x^ the greedy arm, and r_z, q_z, nu_z as in shared/alternatives.py:
 
-    beta(m) = (noise sqrt(log det V + 2 log(m log m)) + 1)^2
+    beta(m) = (noise sqrt(log det V - d log ridge + 2 log(m log m)) + sqrt(ridge))^2
     exploit iff min_z r_z >= beta(t)
     gap(x) = max over y of <y - x, theta_hat> + sqrt(beta(s)) ||y - x||      bound on its regret
     I(x) = 1/2 sum_z q_z (|<nu_z - theta_hat, x>| + o(x))^2                  information
@@ -15,8 +15,12 @@ them, norms in V^-1, x^ the greedy arm, and r_z, q_z, nu_z as in shared/alternat
 
 Written from a summary of the paper, and from its authors' public code where that was silent:
 
-- eta is the root of the largest min_z r_z over exploration rounds so far, at least 1, and m is at
-  least 2, both as in that code; q need not sum to one: it scales all ratios alike;
+- V starts from a ridge, 1 in that code and in the figures below. beta is the square of `oful_width`
+  for ||theta|| <= 1: with the default, noise^2, it is noise^2 (sqrt(log det(V / noise^2) +
+  2 log(m log m)) + 1)^2, the beta for noise 1 of the matrix I + sum of x x^T / noise^2;
+- eta is the root of the largest min_z r_z over exploration rounds so far, at least 1, in the unit
+  of rewards, and m is at least 2, both as in that code; q need not sum to one: it scales all
+  ratios alike;
 - p minimises the ratio also where gap(j) <= gap(x^), for which the closed form of p has no answer;
   an arm without more information than x^ gets p = 0;
 - contexts, for which nothing is proved: alternatives are those of all contexts, each against the
@@ -24,9 +28,9 @@ Written from a summary of the paper, and from its authors' public code where tha
   greedy one is no alternative;
 - the late reward of a removed arm is learned from, whatever it was played for.
 
-On the paper's own example, `thrifty run ids-eoo --policy ids ids:correction=all linucb
---replications 1000`, regret at 1e4 is 29.1 +- 0.2 with `ucb`, 38.8 +- 0.2 with `all` and
-28.2 +- 0.3 for LinUCB. Read off the authors' figure these are about 28, 40 and 28.
+On the paper's own example, `thrifty run ids-eoo --policy ids:ridge=1 ids:correction=all,ridge=1
+linucb:ridge=1 --replications 1000`, regret at 1e4 is 29.1 +- 0.2 with `ucb`, 38.8 +- 0.2 with `all`
+and 28.2 +- 0.3 for LinUCB. Read off the authors' figure these are about 28, 40 and 28.
 """
 
 import math
@@ -67,23 +71,29 @@ class IDS(Policy):
     correction : whose information is enlarged by the width of the confidence interval, o(x): `ucb`,
         that of the optimistic arm only (the paper's IDS-UCB), or `all`, that of every arm (its
         IDS). On ids-eoo `ucb` has less regret
+    ridge : V starts from ridge times the identity: the prior is N(0, noise^2 / ridge I). By default
+        noise^2, for N(0, I)
     """
 
     correction: str = "ucb"
+    ridge: float | None = None
 
     name: ClassVar[str] = "ids"
     labels: ClassVar[tuple[str, ...]] = ("exploit", "greedy", "informative")
 
     def check(self) -> None:
         self._one_of("correction", "ucb", "all")
+        self._check_ridge()
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
+        ridge = self._ridge(noise)
         return State(
             start_ledger(sets, uniforms=1),
-            start_regression(sets.rows, ridge=1.0),
+            start_regression(sets.rows, ridge=ridge),
             start_alternatives(sets),
             Offer(*(np.zeros(len(sets.rows)) for _ in Offer._fields)),
             noise=noise,
+            ridge=ridge,
             all_arms=self.correction == "all",
         )
 
@@ -116,6 +126,7 @@ class State(NamedTuple):
     alternatives: Alternatives
     offer: Offer
     noise: float
+    ridge: float
     all_arms: bool
 
 
@@ -148,7 +159,7 @@ def _width(state: State, rounds: float) -> float:
     return oful_width(
         regression.totals[0].logdet,
         regression.theta.size,
-        1.0,
+        state.ridge,
         math.log(rounds * math.log(rounds)),
         state.noise,
         1.0,

@@ -75,12 +75,11 @@ class LinMED(Policy):
         if self.alpha_emp + self.alpha_opt > 1:
             total = self.alpha_emp + self.alpha_opt
             raise InvalidInput("linmed: alpha_emp + alpha_opt", "a sum of at most 1", total)
-        if self.ridge is not None:
-            self._above(0, "ridge")
+        self._check_ridge()
         positive_number(self.delta, "linmed: delta", below=1.0)
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
-        ridge, k, d = noise**2 if self.ridge is None else self.ridge, len(sets.rows), sets.dimension
+        ridge, (k, d) = self._ridge(noise), sets.rows.shape
         return State(
             start_ledger(sets, uniforms=1),
             start_regression(sets.rows, ridge=ridge, largest_set=sets.largest),
@@ -94,7 +93,7 @@ class LinMED(Policy):
             divergences=np.zeros(k),
             probabilities=np.zeros(k),
             noise=noise,
-            ridge=float(ridge),
+            ridge=ridge,
             log_inverse_delta=-math.log(self.delta),
             alpha_emp=float(self.alpha_emp),
             alpha_opt=float(self.alpha_opt),

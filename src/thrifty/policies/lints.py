@@ -42,24 +42,21 @@ class LinTS(Policy):
 
     def check(self) -> None:
         self._one_of("inflation", "heuristic", "theory")
-        if self.ridge is not None:
-            self._above(0, "ridge")
+        self._check_ridge()
         self._above(0, "scale")
         self._probability("delta")
         self._check_horizon()
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
         d = sets.dimension
-        ridge, inflation = noise**2, 1.0
+        ridge, inflation = self._ridge(noise), 1.0
         if self.inflation == "theory":
-            ridge, n = 1.0, self._planned_rounds(horizon)
+            ridge, n = self._ridge(1.0), self._planned_rounds(horizon)
             inflation = math.sqrt(9.0 * d * (math.log(n) - math.log(self.delta or 1.0 / n)))
         return State(
             start_ledger(sets, normals=d),
             # estimates of single arms are not needed: largest_set = 0 says so
-            start_regression(
-                sets.rows, ridge=ridge if self.ridge is None else self.ridge, largest_set=0
-            ),
+            start_regression(sets.rows, ridge=ridge, largest_set=0),
             root=np.zeros((d, d)),
             sample=np.zeros(d),
             deviation=noise * inflation * self.scale,

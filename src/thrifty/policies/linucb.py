@@ -1,4 +1,9 @@
-"""LinUCB, or OFUL: optimism on a confidence ellipsoid (Abbasi-Yadkori, Pal and Szepesvari 2011)."""
+"""LinUCB, or OFUL: optimism on a confidence ellipsoid (Abbasi-Yadkori, Pal and Szepesvari 2011).
+
+The width `fn` has the level f_n = f(n, 1/n) that Hao, Lattimore and Szepesvari (2020) use to decide
+when to exploit. In wasted rounds they play LinUCB with f(n, 1/s^2) instead, s the exploration
+rounds so far, and without a ridge: narrower until s^2 = n. That is in oam.py.
+"""
 
 import math
 from dataclasses import dataclass
@@ -20,10 +25,11 @@ class LinUCB(Policy):
 
     Parameters
     ----------
-    width : `oful`, the theorem's width, which grows with log det V; `fn`, noise sqrt(f_n), as in
-        the paper's wasted rounds: about half as wide in square; or `alpha`, noise times alpha, the
-        same in every round, as in practice: it needs no horizon
-    ridge : V starts from ridge times the identity
+    width : `oful`, the theorem's width, which grows with log det V; `fn`, noise sqrt(f_n), at the
+        level f_n of oam's analysis: about half as wide in square; or `alpha`, noise times alpha,
+        the same in every round, as in practice: it needs no horizon
+    ridge : V starts from ridge times the identity: the prior is N(0, noise^2 / ridge I). By default
+        noise^2, for N(0, I)
     alpha : the width in units of noise, used by `alpha`
     c : constant of the lower-order term of f_n, used by `fn`
     delta : probability of failure; 1 / horizon by default
@@ -32,7 +38,7 @@ class LinUCB(Policy):
     """
 
     width: str = "oful"
-    ridge: float = 1.0
+    ridge: float | None = None
     alpha: float = 1.0
     c: float = 1.0
     delta: float | None = None
@@ -44,13 +50,14 @@ class LinUCB(Policy):
 
     def check(self) -> None:
         self._one_of("width", "oful", "fn", "alpha")
-        self._above(0, "ridge")
+        self._check_ridge()
         self._at_least(0, "alpha", "c", "size")
         self._probability("delta")
         self._check_horizon()
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
-        log_inverse_delta, fixed_width = 0.0, noise * self.alpha
+        ridge, log_inverse_delta = self._ridge(noise), 0.0
+        fixed_width = noise * self.alpha
         if self.width != "alpha":
             n = self._planned_rounds(
                 1.0 / max(self.delta, 1e-300) if horizon is None and self.delta else horizon
@@ -60,9 +67,9 @@ class LinUCB(Policy):
             fixed_width = noise * math.sqrt(f_n)
         return State(
             start_ledger(sets),
-            start_regression(sets.rows, ridge=self.ridge, largest_set=sets.largest),
+            start_regression(sets.rows, ridge=ridge, largest_set=sets.largest),
             noise=noise,
-            ridge=float(self.ridge),
+            ridge=ridge,
             size=float(self.size),
             log_inverse_delta=log_inverse_delta,
             fixed=self.width != "oful",

@@ -73,7 +73,8 @@ class SOLID(Policy):
     reset : `yes` or `no`, whether weights and lambda start anew with each phase
     level : factor of beta_t, the level at which alternatives count as ruled out; 2 is what the
         lower bound asks for
-    ridge : V starts from ridge times the identity
+    ridge : V starts from ridge times the identity: the prior is N(0, noise^2 / ridge I). By default
+        noise^2, for N(0, I)
     horizon : rounds to plan for; that of the run by default
     """
 
@@ -84,7 +85,7 @@ class SOLID(Policy):
     decay: float = 0.0
     reset: str = "yes"
     level: float = 1.0
-    ridge: float = 1.0
+    ridge: float | None = None
     horizon: float | None = None
 
     name: ClassVar[str] = "solid"
@@ -94,7 +95,8 @@ class SOLID(Policy):
     def check(self) -> None:
         self._at_least(0, "kappa", "decay")
         self._at_least(1, "z")
-        self._above(0, "weight_step", "price_step", "level", "ridge")
+        self._above(0, "weight_step", "price_step", "level")
+        self._check_ridge()
         self._one_of("reset", "yes", "no")
         self._check_horizon()
 
@@ -102,7 +104,7 @@ class SOLID(Policy):
         log_n = math.log(self._planned_rounds(horizon))
         return State(
             start_ledger(sets, uniforms=1),
-            start_regression(sets.rows, ridge=self.ridge),
+            start_regression(sets.rows, ridge=self._ridge(noise)),
             _start_saddle(sets, float(self.z)),
             noise=noise,
             d_log_log_n=sets.dimension * math.log(max(1.0, log_n)),

@@ -49,14 +49,12 @@ class SquareCB(Policy):
 
     def check(self) -> None:
         self._at_least(0, "c")
-        if self.ridge is not None:
-            self._above(0, "ridge")
+        self._check_ridge()
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
-        ridge = noise**2 if self.ridge is None else self.ridge
         return State(
             start_ledger(sets, uniforms=1),
-            start_regression(sets.rows, ridge=ridge, largest_set=sets.largest),
+            start_regression(sets.rows, ridge=self._ridge(noise), largest_set=sets.largest),
             weights=np.zeros(len(sets.rows)),
             scale=self.c / noise,
         )

@@ -71,19 +71,14 @@ class VIDS(Policy):
         if samples < 2 or samples % 2 != 0:
             raise InvalidInput("vids: samples", "an even number of at least 2", samples)
         self._one_of("draws", "once", "anew")
-        if self.ridge is not None:
-            self._above(0, "ridge")
+        self._check_ridge()
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
         k, d = sets.rows.shape
         size, once = int(self.samples) // 2 * d, self.draws == "once"
         return State(
             start_ledger(sets, uniforms=1, normals=0 if once else size),
-            start_regression(
-                sets.rows,
-                ridge=noise**2 if self.ridge is None else self.ridge,
-                largest_set=sets.largest,
-            ),
+            start_regression(sets.rows, ridge=self._ridge(noise), largest_set=sets.largest),
             Posterior(
                 normals=np.random.default_rng(SEED).standard_normal(size if once else 0),
                 root=np.zeros((d, d)),
