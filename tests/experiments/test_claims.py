@@ -311,7 +311,7 @@ def test_noise_leaves_a_comparison_undecided(comparison, level):
 
 
 def test_a_saving_of_a_trifle_is_none():
-    made = {"oam": Made(level=99, spread=3), "rival": Made(level=100, spread=3)}
+    made = {"oam": Made(level=99.5, spread=6), "rival": Made(level=100, spread=6)}
     results = [one.result("any", policy, n) for policy, one in made.items() for n in HORIZONS]
     finding = Less("any", "oam", "rival").find(ResultTable(results, MadeBound))
     assert finding.holds is False

@@ -39,7 +39,7 @@ def test_specs_are_read_and_written():
         ("oam:c=1,c=2", "oam: c: one value expected, got 'c=1,c=2'"),
         ("oam:forced=never", "oam: forced: least or spanner expected, got 'never'"),
         ("oam:horizon=0", "oam: horizon: at least one round expected, got 0.0"),
-        ("linucb:width=wide", "linucb: width: oful or fn or alpha expected, got 'wide'"),
+        ("linucb:width=wide", "linucb: width: oful or fn or anytime or alpha expected, got 'wide'"),
         ("linucb:alpha=-1", "linucb: alpha: a number of at least 0 expected, got -1.0"),
         ("linucb:ridge=0", "linucb: ridge: a number above 0 expected, got 0.0"),
         ("linucb:delta=1", "linucb: delta: a number between 0 and 1 expected, got 1.0"),
@@ -93,6 +93,11 @@ def test_a_policy_that_plans_for_a_horizon_asks_for_one(name):
 def test_linucb_needs_no_horizon_if_it_is_told_delta():
     learner = th.LinUCB(delta=0.01).learner(th.instance("fixed-u0.1").sets)
     assert learner.state.log_inverse_delta == pytest.approx(math.log(100))
+
+
+def test_the_anytime_linucb_needs_no_horizon():
+    learner = th.LinUCB(width="anytime").learner(th.instance("fixed-u0.1").sets)
+    assert learner.choose(0).label == "optimistic"
 
 
 def test_linucb_with_a_constant_width_needs_no_horizon():

@@ -37,6 +37,7 @@ PAIRS = [
     (th.EGreedy(), twins.EGreedyTwin()),
     (th.LinUCB(), twins.LinUCBTwin()),
     (th.LinUCB(ridge=2, size=3), twins.LinUCBTwin(2, 3)),
+    (th.LinUCB(width="anytime"), twins.LinUCBTwin(anytime=True)),
     (th.LinUCB(width="fn"), twins.LinUCBfnTwin()),
     (th.LinUCB(width="alpha", alpha=0.5), twins.LinUCBalphaTwin()),
     (th.LinTS(), twins.LinTSTwin()),

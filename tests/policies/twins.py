@@ -118,12 +118,13 @@ class EGreedyTwin(Twin):
 
 
 class LinUCBTwin(Twin):
-    def __init__(self, ridge=None, size=1):
-        self.ridge, self.size = ridge, size
+    def __init__(self, ridge=None, size=1, anytime=False):
+        self.ridge, self.size, self.anytime = ridge, size, anytime
 
     def decide(self):
         logdet = np.linalg.slogdet(self.V / self.ridge)[1]
-        width = self.noise * math.sqrt(2 * math.log(self.n) + logdet)
+        certainty = 3 * math.log(self.t) if self.anytime else math.log(self.n)
+        width = self.noise * math.sqrt(2 * certainty + logdet)
         width += math.sqrt(self.ridge) * self.size
         return self.argmax(self.means() + width * np.sqrt(self.norms())), "optimistic"
 

@@ -2,7 +2,8 @@
 
 The width `fn` has the level f_n = f(n, 1/n) that Hao, Lattimore and Szepesvari (2020) use to decide
 when to exploit. In wasted rounds they play LinUCB with f(n, 1/s^2) instead, s the exploration
-rounds so far, and without a ridge: narrower until s^2 = n. That is in oam.py.
+rounds so far, and without a ridge: narrower until s^2 = n. That is in oam.py. Their theorem on
+bounded regret is about a width that grows with t and fails with probability 1 / t^3: `anytime`.
 """
 
 import math
@@ -26,14 +27,15 @@ class LinUCB(Policy):
     Parameters
     ----------
     width : `oful`, the theorem's width, which grows with log det V; `fn`, noise sqrt(f_n), at the
-        level f_n of oam's analysis: about half as wide in square; or `alpha`, noise times alpha,
-        the same in every round, as in practice: it needs no horizon
+        level f_n of oam's analysis: about half as wide in square; `anytime`, the theorem's width
+        with delta = 1 / t^3 in round t; or `alpha`, noise times alpha, the same in every round, as
+        in practice. The last two need no horizon
     ridge : V starts from ridge times the identity: the prior is N(0, noise^2 / ridge I). By default
         noise^2, for N(0, I)
     alpha : the width in units of noise, used by `alpha`
     c : constant of the lower-order term of f_n, used by `fn`
-    delta : probability of failure; 1 / horizon by default
-    size : upper bound on ||theta||, used by `oful`
+    delta : probability of failure, used by `oful` and `fn`; 1 / horizon by default
+    size : upper bound on ||theta||, used by `oful` and `anytime`
     horizon : rounds to plan for; that of the run by default
     """
 
@@ -49,7 +51,7 @@ class LinUCB(Policy):
     labels: ClassVar[tuple[str, ...]] = ("optimistic",)
 
     def check(self) -> None:
-        self._one_of("width", "oful", "fn", "alpha")
+        self._one_of("width", "oful", "fn", "anytime", "alpha")
         self._check_ridge()
         self._at_least(0, "alpha", "c", "size")
         self._probability("delta")
@@ -58,7 +60,7 @@ class LinUCB(Policy):
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
         ridge, log_inverse_delta = self._ridge(noise), 0.0
         fixed_width = noise * self.alpha
-        if self.width != "alpha":
+        if self.width in ("oful", "fn"):
             n = self._planned_rounds(
                 1.0 / max(self.delta, 1e-300) if horizon is None and self.delta else horizon
             )
@@ -72,8 +74,9 @@ class LinUCB(Policy):
             ridge=ridge,
             size=float(self.size),
             log_inverse_delta=log_inverse_delta,
-            fixed=self.width != "oful",
+            fixed=self.width in ("fn", "alpha"),
             fixed_width=fixed_width,
+            anytime=self.width == "anytime",
         )
 
 
@@ -88,19 +91,22 @@ class State(NamedTuple):
     log_inverse_delta: float
     fixed: bool  # whether the width is the same in every round: `fn` or `alpha`
     fixed_width: float
+    anytime: bool  # whether log(1 / delta) is 3 log t
 
 
 @implements(choose, State)
 def _choose(state: State, context: int, arms: Ints) -> Choice:
     regression = state.regression
     update_arms(regression, arms)
-    width = state.fixed_width
+    width, log_inverse_delta = state.fixed_width, state.log_inverse_delta
+    if state.anytime:
+        log_inverse_delta = 3.0 * math.log(state.ledger.counters[0].rounds + 1.0)
     if not state.fixed:
         width = oful_width(
             regression.totals[0].logdet,
             regression.theta.size,
             state.ridge,
-            state.log_inverse_delta,
+            log_inverse_delta,
             state.noise,
             state.size,
         )
