@@ -93,13 +93,19 @@ STUDY = (
     "15",
     "--seed",
     "7",
+    "--pulls",
 )
 
 
 @pytest.fixture(scope="module")
 def uninterrupted():
     return th.run(
-        ["fixed-u0.1", "scenario-one"], ["linucb", "oam"], horizon=2e6, replications=15, seed=7
+        ["fixed-u0.1", "scenario-one"],
+        ["linucb", "oam"],
+        horizon=2e6,
+        replications=15,
+        seed=7,
+        pulls=True,
     )
 
 
@@ -227,7 +233,7 @@ def test_a_pickled_task_has_no_cached_properties():
     task = Task(th.instance("fixed-u0.1"), th.LinTS(), 100)
     key, times = task.key, task.times
     arrived = pickle.loads(pickle.dumps(task))
-    assert set(vars(arrived)) == {"problem", "policy", "horizon", "seed", "rewards"}
+    assert set(vars(arrived)) == {"problem", "policy", "horizon", "seed", "rewards", "pulls"}
     assert arrived.key == key
     assert np.array_equal(arrived.times, times)
 
