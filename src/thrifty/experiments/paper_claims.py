@@ -295,7 +295,7 @@ CLAIMS = (
         "random-modest",
         "Appendix D",
         ("random-theta",),
-        "Its lead is modest.",
+        "The lead of heuristic LinTS is modest there.",
         (
             Case(
                 {},
@@ -350,7 +350,7 @@ CLAIMS = (
         "thrifty-not-below",
         "supplements Section 3",
         ("long-run",),
-        "Nor does the regret of thrifty.",
+        "The regret of thrifty does not grow more slowly than C log n either.",
         tuple(Case({"instance": name}, Slope(name, THRIFTY, "not below")) for name in LONG),
         "A slope clearly below C at these horizons is either not yet asymptotic, or a sign that "
         "the policy is not consistent, that is, misses the best arm for ever in rare runs.",
