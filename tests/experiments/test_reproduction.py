@@ -219,7 +219,7 @@ def test_the_documented_reproduction_has_these_verdicts_and_this_summary():
     assert summary([(one.claim, one.status, one.words) for one in verdicts]) in text, STALE
     for one in verdicts:
         statement = statement_of(one)
-        assert f"| {one.claim.where} | {statement.mark} {one.words} |" in text, STALE
+        assert f"| {statement.where} | {statement.mark} {one.words} |" in text, STALE
         assert "\n\n".join(statement_blocks(statement)) in text, STALE
 
 
@@ -240,5 +240,6 @@ def documented_verdict(claim, text):
     findings = []
     for case, line in zip(claim.cases, lines, strict=True):
         prefix = f"{case.words}: " if case.words else ""
-        findings.append(Finding(line[2] == "✓", line[4:].removeprefix(prefix)))
+        answer = {"✓": True, "✗": False, "?": None}[line[2]]
+        findings.append(Finding(answer, line[4:].removeprefix(prefix)))
     return Verdict(claim, tuple(findings))

@@ -36,8 +36,8 @@ class Bound:
     Attributes
     ----------
     instance : the bandit instance
-    constant : C; the regret of a consistent policy is at least C log n asymptotically, and OAM
-        attains it
+    constant : C; the regret of a consistent policy is at least C log n asymptotically, and OAM with
+        epsilon, c > 0 attains it (its defaults, 0, are not covered by the theorem)
     solution : the optimal allocation over the arms of all contexts, with its dual variables
     """
 

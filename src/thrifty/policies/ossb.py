@@ -1,7 +1,8 @@
 """OSSB: optimal sampling for structured bandits (Combes, Magureanu and Proutiere 2017).
 
 Its gaps come from the empirical mean of each arm, never from least squares: the linear structure
-enters the allocation only. That is its weakness when there are many arms.
+enters the allocation only. That is its weakness when there are many arms. Its authors have a single
+context; the use with several, where counts and means belong to vectors, is an extension of ours.
 """
 
 import math
@@ -27,7 +28,8 @@ INIT, EXPLOIT, FORCED, MATCHED = range(4)
 class OSSB(Policy):
     """Play every arm once; then exploit if N_x >= (1 + gamma) alpha_x log t for all suboptimal x.
 
-    Otherwise explore the arm that is furthest below its allocation alpha.
+    Otherwise explore the arm that is furthest below its allocation alpha. With epsilon = gamma = 0,
+    the defaults, it may exploit the wrong arm for ever: few runs, with very large regret.
 
     Parameters
     ----------
