@@ -165,7 +165,7 @@ def arena(
         bool, typer.Option("--quick", help="Horizons up to 1e4, some minutes; the default.")
     ] = False,
     full: Annotated[
-        bool, typer.Option("--full", help="Horizons up to 1e6; one to two hours.")
+        bool, typer.Option("--full", help="Horizons up to 1e6, tails; some hours.")
     ] = False,
     policy: Annotated[
         list[str] | None,
@@ -177,7 +177,11 @@ def arena(
     ] = None,
     only: Annotated[
         list[str] | None,
-        typer.Option("--only", metavar="GROUP", help="Group of instances: unseen or tuned."),
+        typer.Option(
+            "--only",
+            metavar="GROUP",
+            help="Group of instances: unseen, kinds or tuned; by default the first two.",
+        ),
     ] = None,
     out: Annotated[
         str, typer.Option(metavar="DIR", help="Folder for results and the page.")
@@ -205,6 +209,8 @@ def arena(
         tables.print_json(found.to_json())
         return
     tables.print_standings(found.standings)
+    if found.limits:
+        print(found.limits)
     print(f"Page: {path}")
 
 
