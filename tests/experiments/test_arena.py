@@ -204,6 +204,14 @@ def test_the_page(small, tmp_path):
     page = (tmp_path / "arena.md").read_text()
     assert "| rank | policy | values | relative regret |" in page
     assert (tmp_path / "figures" / "arena-unseen.svg").exists()
+    numbers = json.loads((tmp_path / "arena.numbers.json").read_text())
+    assert {(one["section"], one["horizon"]) for one in numbers} == {
+        ("unseen", 100),
+        ("kinds", 100),
+    }
+    assert {(one["instance"], one["rewards"]) for one in numbers} == {
+        tuple(entry) for group in ("unseen", "kinds") for entry in GROUPS[group]
+    }
     assert (tmp_path / "figures" / "arena-kinds-student.svg").exists()
 
 

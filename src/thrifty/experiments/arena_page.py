@@ -86,8 +86,16 @@ def _ranking_sections(
     rerun = f"thrifty arena {full}--only {group} --out {shlex.quote(str(folder))}"
     draw = partial(standings_figure, found=standings)
     overview = Picture(f"arena-{group}", draw, CAPTION, results, by_instance=False)
+    shortest = min(result.horizon for result in results)
     return [
-        Section(group, TITLES[group], text=ABOUT[group], pictures=(overview,), rerun=rerun),
+        Section(
+            group,
+            TITLES[group],
+            text=ABOUT[group],
+            pictures=(overview,),
+            kept=tuple(result for result in results if result.horizon == shortest),
+            rerun=rerun,
+        ),
         *(
             Section(
                 f"{group}-{n}",

@@ -44,14 +44,15 @@ LEAD = (
     "with a prior, thrifty and lints among them, assume theta ~ N(0, I), which suits instances "
     "with |theta| from 0.2 to 3.",
     "All policies play the same number of replications. In a full arena the five best of a group "
-    "at a horizon, and always thrifty and lints, then play more; a ratio uses the replications "
-    "that a policy shares with lints. The first standard error of a ratio is over replications of "
-    "these instances, the second over instances, as if they were drawn at random. Ranks are "
-    "ranges: one more than the number of policies that are clearly better, up to the number of "
-    "those that are not clearly worse. Clearly is by more than two standard errors of the "
-    "difference of mean logarithms on shared replications, both sources together; about one in "
-    "twenty pairs of equal policies would differ clearly by chance. Policies that cannot play all "
-    "instances, or have a single replication, have no rank.",
+    "at a horizon, and always thrifty and lints, then play more, in addition to those that have "
+    "chosen them; a ratio uses the replications that a policy shares with lints. The first "
+    "standard error of a ratio is over replications of these instances, the second over "
+    "instances, as if they were drawn at random.",
+    "Ranks are ranges: one more than the number of policies that are clearly better, up to the "
+    "number of those that are not clearly worse. Clearly is by more than two standard errors of "
+    "the difference of mean logarithms on shared replications, both sources together; at most "
+    "about one in twenty pairs of equal policies would differ clearly by chance. Policies that "
+    "cannot play all instances, or have a single replication, have no rank.",
     "CVaR is about bad runs: the mean of the worst 2 % of the runs on an instance, relative to the "
     "worst 2 % of lints, shown from 100 replications on, with its standard error by resampling "
     "replications. Runs that are bad less often than one in fifty hardly show, and medians do not "
