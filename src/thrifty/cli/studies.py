@@ -1,6 +1,7 @@
 """Commands that simulate policies and report results: run, reproduce, arena, report."""
 
 import sys
+import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -210,7 +211,7 @@ def arena(
         return
     tables.print_standings(found.standings)
     if found.limits:
-        print(found.limits)
+        print(textwrap.fill(found.limits, 100))
     print(f"Page: {path}")
 
 
