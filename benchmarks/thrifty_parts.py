@@ -4,8 +4,8 @@ All variants play the instances of the arena that were used for tuning.
 """
 
 import thrifty as th
-from thrifty.experiments.arena import GROUPS
 from thrifty.experiments.standings import standings
+from thrifty.experiments.suite import GROUPS
 from thrifty.report.wording import power, with_error
 
 TITLE = "The parts of thrifty"
@@ -39,7 +39,7 @@ def measure() -> str:
     ]
     for horizon, replications in SIZES:
         study = th.run(
-            GROUPS["tuned"],
+            [entry.instance for entry in GROUPS["tuned"]],
             [*VARIANTS, "lints"],
             horizon=horizon,
             replications=replications,

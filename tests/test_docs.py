@@ -26,7 +26,7 @@ MODULES = ["thrifty.allocation.allocations", "thrifty.allocation.bound"]
 
 @pytest.mark.parametrize(
     "page",
-    [page for page in PAGES if page.stem not in ("arena", "cluster", "reproduction")],
+    [page for page in PAGES if page.stem not in ("arena", "cluster", "reproduction", "tuning")],
     ids=lambda page: page.name,
 )
 def test_examples_print_what_they_show(page, tmp_path, monkeypatch):

@@ -192,6 +192,22 @@ def test_drawn_instances_are_the_same_for_the_same_seed_and_of_all_kinds():
         assert all(gaps.max() > 0 for gaps in np.split(drawn.gaps, drawn.sets.offsets[1:-1]))
 
 
+def test_the_arms_of_drawn_instances_are_in_random_order():
+    """The first arm is among the two best as often as chance has it; so are those of the other
+    families that the arena draws from.
+    """
+    for names in (
+        [f"drawn:seed={seed}" for seed in range(300)],
+        [f"k-armed:arms=5,seed={seed}" for seed in range(300)],
+        [f"product:seed={seed}" for seed in range(100)],
+    ):
+        problems = map(th.instance, names)
+        contexts = [problem.sets.split(problem.gaps)[0] for problem in problems]
+        chances = np.array([2 / gaps.size for gaps in contexts])
+        seen = sum(np.sum(gaps < gaps[0]) < 2 for gaps in contexts)
+        assert abs(seen - chances.sum()) < 3 * np.sqrt((chances * (1 - chances)).sum())
+
+
 def test_a_plain_bandit_has_the_bound_of_lai_and_robbins():
     problem = th.instance("k-armed:arms=7,seed=3")
     gaps = problem.means.max() - problem.means

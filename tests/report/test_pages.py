@@ -1,6 +1,7 @@
 """Pages: self-contained, well-formed, complete; names are escaped."""
 
 import json
+import math
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -11,7 +12,7 @@ import thrifty as th
 from thrifty.report.html import html, write_html
 from thrifty.report.markdown import markdown, write_markdown
 from thrifty.report.pages import Page, Section, Statement, study_page
-from thrifty.report.wording import listing, plain, power
+from thrifty.report.wording import listing, plain, power, with_errors
 
 VOID = {"meta", "br", "img", "path", "use", "rect"}
 
@@ -201,3 +202,8 @@ def test_markdown_over_a_device_is_refused_before_anything_is_written(page, tmp_
     with pytest.raises(th.BadFile, match=r"null: cannot be written: .* not a file"):
         write_markdown(page, tmp_path / "null")
     assert [path.name for path in tmp_path.iterdir()] == ["null"]
+
+
+def test_a_number_with_two_standard_errors():
+    assert with_errors(0.8254, 0.0341, 0.05) == "0.825 ± 0.034 ± 0.05"
+    assert with_errors(1.0, math.nan, 0.1) == "1 ± - ± 0.1"

@@ -1,6 +1,7 @@
 """Commands that simulate policies and report results: run, reproduce, arena, report."""
 
 import sys
+import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -170,7 +171,7 @@ def arena(
         bool, typer.Option("--quick", help="Horizons up to 1e4, some minutes; the default.")
     ] = False,
     full: Annotated[
-        bool, typer.Option("--full", help="Horizons up to 1e6; one to two hours.")
+        bool, typer.Option("--full", help="Horizons up to 1e6, tails; some hours.")
     ] = False,
     policy: Annotated[
         list[str] | None,
@@ -182,7 +183,11 @@ def arena(
     ] = None,
     only: Annotated[
         list[str] | None,
-        typer.Option("--only", metavar="GROUP", help="Group of instances: unseen or tuned."),
+        typer.Option(
+            "--only",
+            metavar="GROUP",
+            help="Group of instances: unseen, kinds or tuned; by default the first two.",
+        ),
     ] = None,
     out: Annotated[
         str, typer.Option(metavar="DIR", help="Folder for results and the page.")
@@ -210,6 +215,8 @@ def arena(
         tables.print_json(found.to_json())
         return
     tables.print_standings(found.standings)
+    if found.limits:
+        print(textwrap.fill(found.limits, 100))
     print(f"Page: {path}")
 
 

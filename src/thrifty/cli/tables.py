@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from thrifty.report.wording import count, plain, power, printable, with_error
+from thrifty.report.wording import count, plain, power, printable, with_error, with_errors
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -273,27 +273,34 @@ def print_policies(entries: list[dict[str, Any]]) -> None:
 
 def print_standings(standings: Mapping[str, Sequence["Standing"]]) -> None:
     """Print the ranking of policies, by group of instances and horizon."""
-    headers = ("relative regret", "worst", "p95", "stuck", "ns per round", "instances")
+    from thrifty.experiments.arena_page import cvar_text, rank_text
+    from thrifty.experiments.tuning import origin
+
+    headers = ("relative regret", "worst", "CVaR", "median", "stuck", "runs", "ns")
     for group, found in standings.items():
-        for horizon, own in groupby(found, key=lambda standing: standing.horizon):
-            print(f"{group}, n = {power(horizon)}")
-            table = _table("policy", *headers, numeric=headers)
+        for horizon, standing_rows in groupby(found, key=lambda standing: standing.horizon):
+            own = list(standing_rows)
+            most = max(standing.instances for standing in own)
+            print(f"{group}, n = {power(horizon)}, {count(most, 'instance')}")
+            table = _table("rank", "policy", "values", *headers, numeric=headers)
             for standing in own:
-                tail = "" if math.isnan(standing.tail) else plain(standing.tail, 3)
-                numbers = (
-                    with_error(standing.ratio, standing.error),
-                    plain(standing.worst, 3),
-                    tail,
-                )
+                fewer = "" if standing.instances == most else f" (on {standing.instances})"
                 _add_row(
                     table,
-                    standing.policy,
-                    *numbers,
-                    f"{standing.stuck} of {standing.runs:,}",
+                    rank_text(standing),
+                    standing.policy + fewer,
+                    origin(standing.policy),
+                    with_errors(standing.ratio, standing.error, standing.instance_error),
+                    with_error(standing.worst, standing.worst_error),
+                    cvar_text(standing),
+                    plain(standing.median, 3),
+                    str(standing.stuck),
+                    str(standing.replications),
                     f"{standing.nanoseconds:,.0f}",
-                    str(standing.instances),
                 )
             _show(table)
+    print("relative regret ± over replications ± over instances; runs of each policy and instance;")
+    print("ns per round; CVaR: mean of the worst 2 % of the runs, relative to that of lints.")
 
 
 def print_verdicts(verdicts: Sequence["Verdict"]) -> None:

@@ -1,86 +1,56 @@
 """The arena: all policies on a wide suite of instances, ranked by relative regret.
 
-Instances that were used while the policy `thrifty` was developed form the group `tuned`; those that
-were drawn afterwards, once, form the group `unseen`.
+A full arena plays each horizon in two steps: first all policies with the same number of
+replications, then the best of them with more.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from types import MappingProxyType
-
-import numpy as np
+from typing import NamedTuple
 
 from thrifty.errors import NOTHING, InvalidInput, UnknownName
-from thrifty.experiments.arena_page import arena_page
+from thrifty.experiments.arena_page import arena_page, limits
 from thrifty.experiments.standings import LEADERS, Standing, standings
+from thrifty.experiments.suite import DEFAULT_GROUPS, GAUSSIAN, GROUPS
+from thrifty.experiments.tuning import entrants, origin, playable
 from thrifty.files import slug, write_whole
 from thrifty.policies import Policy
 from thrifty.policies import policy as named_policy
-from thrifty.problem.catalog import CATALOG, instance
 from thrifty.report.pages import Page
-from thrifty.studies.design import design_study
+from thrifty.report.wording import power
+from thrifty.studies.design import Design, design_study
 from thrifty.studies.results import Result
 from thrifty.studies.store import RESULTS, read_results
 from thrifty.studies.study import run_studies
 
 STANDINGS_FILE = "standings.json"
-
-REST = (
-    "thrifty:noise=estimate",
-    "ids",
-    "solid",
-    "oam",
-    "linucb",
-    "linucb:width=fn",
-    "lints:inflation=theory",
-    "ossb",
-    "endoa",
-    "del",
-    "greedy",
-    "egreedy",
-)
+BEST = 5  # policies of each group and horizon that play more replications, besides the leaders
 
 
-def _drawn(commit: int) -> tuple[int, ...]:
-    """24 random seeds derived from the hash of a commit, so that they cannot be selected."""
-    return tuple(np.random.default_rng(commit).integers(10**6, size=24).tolist())
-
-
-UNSEEN_SEEDS = _drawn(0x35B870940825)  # the commit in which the policy thrifty was finished
-# the two commits below gave the unseen seeds of earlier versions
-TUNED_SEEDS = (*range(20), *_drawn(0x28EB568A27B7), *_drawn(0xFF8C13CFEF8B))
-GROUPS = {
-    "unseen": tuple(f"drawn:seed={seed}" for seed in UNSEEN_SEEDS),
-    "tuned": (
-        *(name for name in CATALOG if name not in ("drawn", "k-armed", "product")),
-        "end-of-optimism:eps=0.05,a=2",
-        *(f"drawn:seed={seed}" for seed in TUNED_SEEDS),
-    ),
-}
-
-
-@dataclass(frozen=True)
-class ArenaSize:
-    """A horizon, and the numbers of replications of the leaders and of the other policies."""
+class Step(NamedTuple):
+    """A part of the arena: a horizon, a number of replications, and whether only the best play."""
 
     horizon: int
-    leaders: int
-    rest: int
-
-    def replications(self, spec: str) -> int:
-        """The number of replications of a policy."""
-        return self.leaders if spec in LEADERS else self.rest
+    replications: int
+    best: bool = False
 
 
-QUICK = (ArenaSize(10**3, 20, 10), ArenaSize(10**4, 20, 5))
-FULL = (
-    ArenaSize(10**3, 30, 10),
-    ArenaSize(10**4, 60, 10),
-    ArenaSize(10**5, 40, 4),
-    ArenaSize(10**6, 12, 1),
+# short horizons first: they are whole if a run is interrupted
+QUICK = (Step(10**3, 40), Step(10**4, 20))
+FULL = tuple(
+    Step(n, replications, best)
+    for n, of_all, of_best in (
+        (10**3, 100, 400),
+        (10**4, 100, 400),
+        (10**5, 100, 400),
+        (10**6, 20, 60),
+    )
+    for replications, best in ((of_all, False), (of_best, True))
 )
 
 
@@ -101,10 +71,15 @@ class Arena:
         """The page of the arena."""
         return arena_page(self.results, self.standings, self.folder)
 
+    @property
+    def limits(self) -> str:
+        """What these results cannot show, in a sentence; empty for those of a full arena."""
+        return limits([result for own in self.results.values() for result in own])
+
     def to_json(self) -> list[dict[str, object]]:
         """The output of `thrifty arena --json`, and the content of standings.json."""
         return [
-            {"group": group} | standing.to_json()
+            {"group": group, "values": origin(standing.policy)} | standing.to_json()
             for group, found in self.standings.items()
             for standing in found
         ]
@@ -129,43 +104,66 @@ def play(
     Parameters
     ----------
     folder : results that it contains are not computed again
-    full : horizons up to 1e6 instead of 1e4
+    full : horizons up to 1e6 instead of 1e4, and more replications
     policies : specs to compare with the leaders; by default all policies
-    only : groups of instances; by default all
+    only : groups of instances; by default all but `tuned`
     """
     for name in only:
         if name not in GROUPS:
             raise UnknownName("group of instances", name, list(GROUPS))
-    designs = {
-        folder / group / str(size.horizon) / slug(policy.spec, most=200, keep="=,"): design_study(
-            _playable(policy, group),
-            policy,
-            horizon=size.horizon,
-            replications=size.replications(policy.spec),
+    steps, groups = FULL if full else QUICK, tuple(only or DEFAULT_GROUPS)
+    players = list(dict.fromkeys(map(named_policy, (*LEADERS, *(policies or entrants())))))
+    computed: dict[Path, tuple[Result, ...]] = {}
+    for number, step in enumerate(steps, start=1):
+        who = "the best" if step.best else "all policies"
+        designs: dict[Path, Design] = {}
+        for group in groups:
+            chosen = _best(computed, folder / group, step) if step.best else players
+            designs |= _designs(folder / group, group, chosen, step)
+        studies = run_studies(
+            [(design, place) for place, design in designs.items()],
+            threads=threads,
+            cluster=cluster,
+            progress=progress,
+            playing=f"step {number} of {len(steps)}, n = {power(step.horizon)}, {who}",
         )
-        for group in only or GROUPS
-        for size in (FULL if full else QUICK)
-        for policy in dict.fromkeys(map(named_policy, (*LEADERS, *(policies or REST))))
-    }
-    studies = run_studies(
-        [(design, place) for place, design in designs.items()],
-        threads=threads,
-        cluster=cluster,
-        progress=progress,
-    )
-    computed = {place: study.results for place, study in zip(designs, studies, strict=True)}
+        computed |= {place: study.results for place, study in zip(designs, studies, strict=True)}
     found = read_arena(folder, computed)
     found.write_standings()
     return found
 
 
-def _playable(policy: Policy, group: str) -> list[str]:
-    """The instances of a group that a policy can play."""
-    return [
-        name
-        for name in GROUPS[group]
-        if not policy.one_context or instance(name).sets.contexts == 1
+def _best(computed: Mapping[Path, tuple[Result, ...]], home: Path, step: Step) -> list[Policy]:
+    """The policies with the least relative regret so far at a horizon, and the leaders."""
+    results = [
+        result
+        for place, own in computed.items()
+        if place.parent == home / str(step.horizon)
+        for result in own
     ]
+    ranked = [standing.policy for standing in standings(results)]
+    return list(map(named_policy, dict.fromkeys((*LEADERS, *ranked[:BEST]))))
+
+
+def _designs(home: Path, group: str, policies: Iterable[Policy], step: Step) -> dict[Path, Design]:
+    """The studies of a step by place: a policy on the instances of a group with equal rewards."""
+    names: dict[str, list[str]] = {}
+    for entry in GROUPS[group]:
+        names.setdefault(entry.rewards, []).append(entry.instance)
+    found = {}
+    for policy, (rewards, own) in product(policies, names.items()):
+        label = policy.spec if rewards == GAUSSIAN else f"{policy.spec}@{rewards}"
+        can = playable(policy, own)
+        if can:
+            place = home / str(step.horizon) / slug(label, most=200, keep="=,@")
+            found[place] = design_study(
+                can,
+                policy,
+                horizon=step.horizon,
+                replications=step.replications,
+                rewards=rewards,
+            )
+    return found
 
 
 def is_arena(folder: Path) -> bool:

@@ -1,46 +1,38 @@
-"""The page of the arena: rankings by group of instances, and a figure per instance."""
+"""The page of the arena: rankings by group of instances, tables by kind, figures by instance."""
 
 import math
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from thrifty.experiments.standings import LEADERS, Standing
+from thrifty.experiments.arena_words import ABOUT, ABOUT_KINDS, KIND_NUMBERS, LEAD, TITLES
+from thrifty.experiments.standings import LEADERS, Standing, standings
 from thrifty.experiments.standings_figure import CAPTION, standings_figure
+from thrifty.experiments.suite import Entry, kind_of
+from thrifty.experiments.tuning import origin
 from thrifty.report.figures import horizons_figure
 from thrifty.report.pages import Page, Picture, Section, Table
-from thrifty.report.wording import count, plain, power, with_error
+from thrifty.report.wording import count, plain, power, with_error, with_errors
 from thrifty.studies.results import Result
 
-TITLES = {"unseen": "Instances never used for tuning", "tuned": "Instances used for tuning"}
-ABOUT = {
-    "unseen": "Drawn after the policy thrifty was finished, with random seeds derived from a "
-    "commit. The draws of earlier versions are now among the instances used for tuning.",
-    "tuned": "Instances of the paper and of the literature, and earlier draws. They were used "
-    "while the policy thrifty was developed, so its results here are optimistic.",
-}
-LEAD = (
-    "Every policy on a wide suite of instances: one to ten contexts, some of them rare, two to two "
-    "hundred arms in 2 to 20 dimensions, |theta| from 0.2 to 3, noise from 0.1 to 2. Policies are "
-    "ranked by the geometric mean of their regret relative to heuristic Thompson sampling (lints) "
-    "with the same contexts and noise. Both thrifty and lints assume theta ~ N(0, I), which suits "
-    "these instances; the other policies have the defaults of their papers. Standard errors are "
-    "over replications of these instances and do not include the choice of instances. A run is "
-    "stuck if its last tenth costs more than half of the regret of the worst arms. Policies that "
-    "cannot play all instances are listed last."
-)
+TAILS_FROM = 100  # replications
+LONG_FROM = 10**5  # rounds
 HORIZONS_CAPTION = (
     "Mean regret at each horizon n, each a separate run; colours as above, thick lines for thrifty "
     "and lints."
 )
 HEADERS = (
+    "rank",
     "policy",
+    "values",
     "relative regret",
     "worst",
     "on",
-    "95th percentile",
+    "CVaR",
+    "median",
     "stuck",
+    "replications",
     "ns per round",
     "instances",
 )
@@ -55,61 +47,146 @@ def arena_page(
     sections = [
         section
         for group, own in results.items()
-        for section in _group_sections(group, own, standings[group], folder)
+        for section in (
+            *_ranking_sections(group, own, standings[group], folder),
+            *(_kind_sections(own) if group == "kinds" else [_instances_section(group, own)]),
+        )
     ]
-    return Page("The arena", (LEAD,), tuple(sections))
+    unseen = limits([result for own in results.values() for result in own])
+    return Page("The arena", (*([unseen] if unseen else []), *LEAD), tuple(sections))
 
 
-def _group_sections(
+def limits(results: Sequence[Result]) -> str:
+    """What results cannot show, in a sentence; empty for those of a full arena."""
+    runs = max(result.replications for result in results)
+    longest = max(result.horizon for result in results)
+    missing = [
+        *(
+            [
+                f"what goes wrong in one run in a hundred (there are {runs} runs of each policy on "
+                "each instance, at most)"
+            ]
+            if runs < TAILS_FROM
+            else []
+        ),
+        *([f"what happens after n = {power(longest)}"] if longest < LONG_FROM else []),
+    ]
+    return (
+        f"This is a quick arena: it cannot show {' or '.join(missing)}; --full does."
+        if missing
+        else ""
+    )
+
+
+def _ranking_sections(
     group: str, results: tuple[Result, ...], standings: Sequence[Standing], folder: Path
 ) -> list[Section]:
-    """The figure of a group's ranking, a table per horizon, and a figure per instance."""
+    """The figure of a group's ranking, and a table per horizon."""
     full = "--full " if max(result.horizon for result in results) > 10**4 else ""
     rerun = f"thrifty arena {full}--only {group} --out {shlex.quote(str(folder))}"
-    overview = Picture(f"arena-{group}", standings_figure, CAPTION, results, by_instance=False)
-    by_horizon = [
-        Section(
-            f"{group}-{n}",
-            f"{TITLES[group]}: n = {power(n)}",
-            text=_simulated(standings, n),
-            tables=(_ranking(standings, n),),
-        )
-        for n in sorted({standing.horizon for standing in standings})
-    ]
-    draw = partial(horizons_figure, front=LEADERS)
-    instances = Picture(f"arena-{group}-instances", draw, HORIZONS_CAPTION, results)
+    draw = partial(standings_figure, found=standings)
+    overview = Picture(f"arena-{group}", draw, CAPTION, results, by_instance=False)
+    shortest = min(result.horizon for result in results)
     return [
-        Section(group, TITLES[group], text=ABOUT[group], pictures=(overview,), rerun=rerun),
-        *by_horizon,
-        Section(f"{group}-instances", f"{TITLES[group]}: by instance", pictures=(instances,)),
+        Section(
+            group,
+            TITLES[group],
+            text=ABOUT[group],
+            pictures=(overview,),
+            kept=tuple(result for result in results if result.horizon == shortest),
+            rerun=rerun,
+        ),
+        *(
+            Section(
+                f"{group}-{n}",
+                f"{TITLES[group]}: n = {power(n)}",
+                text=f"{count(max(one.instances for one in own), 'instance')}.",
+                tables=(Table(HEADERS, tuple(map(_row, own)), words=3),),
+            )
+            for n, own in _by_horizon(standings)
+        ),
     ]
 
 
-def _ranking(standings: Sequence[Standing], horizon: int) -> Table:
-    """The table of all policies at a horizon, the best first."""
-    return Table(
-        HEADERS, tuple(_row(standing) for standing in standings if standing.horizon == horizon)
-    )
+def _by_horizon(standings: Iterable[Standing]) -> list[tuple[int, list[Standing]]]:
+    found: dict[int, list[Standing]] = {}
+    for standing in standings:
+        found.setdefault(standing.horizon, []).append(standing)
+    return sorted(found.items())
 
 
 def _row(standing: Standing) -> tuple[str, ...]:
     return (
+        rank_text(standing),
         standing.policy,
-        with_error(standing.ratio, standing.error),
-        plain(standing.worst, 3),
+        origin(standing.policy),
+        with_errors(standing.ratio, standing.error, standing.instance_error),
+        with_error(standing.worst, standing.worst_error),
         standing.where,
-        "" if math.isnan(standing.tail) else plain(standing.tail, 3),
+        cvar_text(standing),
+        plain(standing.median, 3),
         f"{standing.stuck} of {standing.runs:,}",
+        str(standing.replications),
         f"{standing.nanoseconds:,.0f}",
         str(standing.instances),
     )
 
 
-def _simulated(standings: Sequence[Standing], horizon: int) -> str:
-    """The number of instances and of replications at a horizon."""
-    here = [standing for standing in standings if standing.horizon == horizon]
-    most, least = (
-        extreme(standing.runs // standing.instances for standing in here) for extreme in (max, min)
-    )
-    each = f"{most} replications each" if most == least else f"{least} to {most} replications each"
-    return f"{count(max(standing.instances for standing in here), 'instance')}, {each}."
+def rank_text(standing: Standing) -> str:
+    """The range of ranks, `2` to `4` with a dash; one number if it is one; empty without a rank."""
+    if standing.rank is None:
+        return ""
+    return "\N{EN DASH}".join(map(str, dict.fromkeys(standing.rank)))
+
+
+def cvar_text(standing: Standing) -> str:
+    """The ratio of CVaRs with its standard error; empty for few replications."""
+    if math.isnan(standing.cvar):
+        return ""
+    return with_error(standing.cvar, standing.cvar_error)
+
+
+def _instances_section(group: str, results: tuple[Result, ...]) -> Section:
+    draw = partial(horizons_figure, front=LEADERS)
+    picture = Picture(f"arena-{group}-instances", draw, HORIZONS_CAPTION, results)
+    return Section(f"{group}-instances", f"{TITLES[group]}: by instance", pictures=(picture,))
+
+
+def _kind_sections(results: Sequence[Result]) -> list[Section]:
+    """A table and a figure for each kind of instances and rewards."""
+    kinds: dict[str, list[Result]] = {kind: [] for kind in ABOUT_KINDS}
+    for result in results:
+        entry = Entry(result.instance.name, result.rewards)
+        kinds.setdefault(kind_of(entry), []).append(result)
+    draw = partial(horizons_figure, front=LEADERS)
+    return [
+        Section(
+            f"kinds-{kind}",
+            f"{TITLES['kinds']}: {kind}",
+            text=f"{ABOUT_KINDS.get(kind, '')} {KIND_NUMBERS}".lstrip(),
+            tables=(kind_table(standings(own)),),
+            pictures=(Picture(f"arena-kinds-{kind}", draw, HORIZONS_CAPTION, tuple(own)),),
+        )
+        for kind, own in kinds.items()
+        if own
+    ]
+
+
+def kind_table(standings: Sequence[Standing]) -> Table:
+    """Relative regret of each policy at each horizon, by that at the longest."""
+    by_horizon = _by_horizon(standings)
+    policies = dict.fromkeys(one.policy for _, own in reversed(by_horizon) for one in own)
+    found = {(one.policy, one.horizon): one for one in standings}
+    rows = []
+    for policy in policies:
+        own = [found.get((policy, n)) for n, _ in by_horizon]
+        rows.append(
+            (
+                policy,
+                origin(policy),
+                *("" if one is None else with_error(one.ratio, one.error) for one in own),
+                ", ".join("-" if one is None else str(one.replications) for one in own),
+            )
+        )
+    horizons = tuple(f"n = {power(n)}" for n, _ in by_horizon)
+    return Table(("policy", "values", *horizons, "replications"), tuple(rows), words=2)

@@ -1,36 +1,52 @@
 """Ranking of policies over many instances by regret relative to a baseline policy."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from thrifty.numerics.arrays import Floats
+from thrifty.experiments.relative import (
+    FEWEST_P95,
+    contrast,
+    cvar_ratio,
+    quantile_ratio,
+    standard_error,
+)
+from thrifty.experiments.suite import GAUSSIAN
 from thrifty.problem.instances import Instance
 from thrifty.studies.results import Result
 
 BASELINE = "lints"  # heuristic Thompson sampling, the best performer of the paper
-LEADERS = ("thrifty", BASELINE)  # simulated with more replications than the other policies
+LEADERS = ("thrifty", BASELINE)  # always simulated with most replications
 LAST = 0.9  # share of a run after which its regret shows whether it is stuck
-FEWEST = 10  # replications for which a 95th percentile is computed
-TINY_GAP = 1e-9  # replaces the smallest gap of an ensemble, which has none
+
+Key = tuple[str, str]  # name of the instance, rewards
 
 
 @dataclass(frozen=True)
 class Standing:
     """The standing of a policy at a horizon.
 
+    All ratios are relative to the baseline on the same replications; those over several instances
+    are geometric means.
+
     Attributes
     ----------
-    instances : number of instances
-    ratio : geometric mean over instances of mean regret relative to the baseline's on the same
-        replications
-    error : standard error of the ratio, over replications of these instances; it does not include
-        the choice of instances
-    worst, where : the largest relative regret, and its instance
-    tail : geometric mean of the ratios of 95th percentiles; NaN for few replications
+    instances, replications : number of instances, and of replications of each
+    rank : first and last rank that the policy may have: one more than the number of policies that
+        are clearly better, and the number of those that are not clearly worse. None for a policy
+        that has not played all instances, or without a standard error
+    ratio : ratio of mean regrets
+    error : standard error of the ratio over replications of these instances
+    instance_error : standard error of the ratio as if instances were drawn at random
+    worst, worst_error, where : the largest ratio on one instance, its standard error over
+        replications, and the instance
+    cvar, cvar_error : ratio of the means of the worst runs, one in fifty, and its standard error
+        over replications; NaN for fewer than 100 replications
+    median : ratio of medians
+    tail : ratio of 95th percentiles; NaN for few replications
     nanoseconds : time per round, the median over instances
     stuck, runs : number of runs whose last tenth costs more than half of the regret of the worst
         arms, and number of all runs
@@ -39,10 +55,17 @@ class Standing:
     policy: str
     horizon: int
     instances: int
+    replications: int
+    rank: tuple[int, int] | None
     ratio: float
     error: float
+    instance_error: float
     worst: float
+    worst_error: float
     where: str
+    cvar: float
+    cvar_error: float
+    median: float
     tail: float
     nanoseconds: float
     stuck: int
@@ -50,82 +73,100 @@ class Standing:
 
     def to_json(self) -> dict[str, Any]:
         """The entry of standings.json; None instead of NaN."""
-        return {
+        entry = {
             key: None if isinstance(value, float) and math.isnan(value) else value
             for key, value in asdict(self).items()
         }
+        return entry | {"rank": None if self.rank is None else list(self.rank)}
 
 
 def standings(results: Sequence[Result]) -> list[Standing]:
-    """The standing of every policy at every horizon, by ratio.
+    """The standing of every policy at every horizon, by ratio; policies without a rank come last.
 
-    Policies without results on some instance come last. Instances without the baseline are ignored.
+    Instances without the baseline are ignored.
     """
-    bases = {
-        (result.instance.name, result.horizon): result
-        for result in results
-        if result.policy == BASELINE
-    }
-    groups: dict[tuple[int, str], list[tuple[Result, Result]]] = {}
+    horizons = sorted({result.horizon for result in results})
+    return [
+        standing
+        for n in horizons
+        for standing in _at_horizon([result for result in results if result.horizon == n])
+    ]
+
+
+def _at_horizon(results: Sequence[Result]) -> list[Standing]:
+    by_policy: dict[str, dict[Key, Result]] = {}
     for result in results:
-        base = bases.get((result.instance.name, result.horizon))
-        if base is not None:
-            groups.setdefault((result.horizon, result.policy), []).append((result, base))
-    found = [_stand(pairs) for pairs in groups.values()]
-    all_of_them = {horizon: sum(n == horizon for _, n in bases) for _, horizon in bases}
-    return sorted(
-        found,
-        key=lambda standing: (
-            standing.horizon,
-            standing.instances < all_of_them[standing.horizon],
-            standing.ratio,
-        ),
+        by_policy.setdefault(result.policy, {})[result.instance.name, result.rewards] = result
+    base = by_policy.get(BASELINE, {})
+    played = {
+        policy: {key: own[key] for key in base if key in own} for policy, own in by_policy.items()
+    }
+    found = [_stand(own, base) for own in played.values() if own]
+    ranks = rank_ranges(
+        {
+            one.policy: list(played[one.policy].values())
+            for one in found
+            if one.instances == len(base) and not math.isnan(one.error + one.instance_error)
+        }
     )
+    ranked = [replace(one, rank=ranks.get(one.policy)) for one in found]
+    return sorted(ranked, key=lambda one: (one.rank is None, one.instances < len(base), one.ratio))
 
 
-@dataclass(frozen=True)
-class Relative:
-    """Regret on one instance relative to the baseline's, on the replications that both have.
+def rank_ranges(played: Mapping[str, Sequence[Result]]) -> dict[str, tuple[int, int]]:
+    """The first and last rank that each policy may have.
 
-    Attributes
+    Parameters
     ----------
-    means : ratio of mean regrets
-    tails : ratio of 95th percentiles; NaN for few replications
-    influence : (R,) first-order contribution of each replication to the logarithm of `means`;
-        replications are paired across instances
+    played : results by policy, all on the same instances in the same order
     """
+    better = dict.fromkeys(played, 0)  # policies that are clearly better
+    worse = dict.fromkeys(played, 0)
+    policies = list(played)
+    for i, one in enumerate(policies):
+        for other in policies[:i]:
+            found = contrast(played[one], played[other])
+            if found.clear:
+                loser, winner = (one, other) if found.log > 0 else (other, one)
+                better[loser] += 1
+                worse[winner] += 1
+    return {policy: (1 + better[policy], len(played) - worse[policy]) for policy in played}
 
-    means: float
-    tails: float
-    influence: Floats
 
-
-def relative(result: Result, base: Result) -> Relative:
-    """Compare a result with the baseline's.
-
-    A mean below one pull of the arm with the smallest gap, in all replications together, counts as
-    that much: less cannot be measured.
-    """
-    both = min(result.replications, base.replications)
-    mine, other = result.final[:both], base.final[:both]
-    least = _smallest_gap(result)
-    means = max(float(mine.mean()), least / both), max(float(other.mean()), least / both)
-    tails = [max(float(np.percentile(finals, 95)), least / both) for finals in (mine, other)]
-    return Relative(
-        means[0] / means[1],
-        tails[0] / tails[1] if both >= FEWEST else math.nan,
-        mine / means[0] - other / means[1],
+def _stand(own: Mapping[Key, Result], base: Mapping[Key, Result]) -> Standing:
+    """The standing of a policy, not yet ranked."""
+    mine, others = list(own.values()), [base[key] for key in own]
+    found, first = contrast(mine, others), mine[0]
+    worst = int(np.argmax(found.logs))
+    largest = math.exp(found.logs[worst])
+    replications = min(result.replications for result in mine)
+    tail, tail_error = cvar_ratio(mine, others)
+    return Standing(
+        policy=first.policy,
+        horizon=first.horizon,
+        instances=len(mine),
+        replications=replications,
+        rank=None,
+        ratio=found.ratio,
+        error=found.ratio * found.error,
+        instance_error=found.ratio * found.instance_error,
+        worst=largest,
+        worst_error=largest * standard_error(found.influence[worst]),
+        where=_place(mine[worst]),
+        cvar=tail,
+        cvar_error=tail_error,
+        median=quantile_ratio(mine, others, 50),
+        tail=quantile_ratio(mine, others, 95) if replications >= FEWEST_P95 else math.nan,
+        nanoseconds=float(np.median([1e9 / result.rounds_per_second for result in mine])),
+        stuck=sum(map(stuck_runs, mine)),
+        runs=sum(result.replications for result in mine),
     )
 
 
-def _smallest_gap(result: Result) -> float:
-    """The smallest positive gap of an instance; TINY_GAP for an ensemble."""
-    gaps = (
-        result.instance.gaps[result.instance.gaps > 0]
-        if isinstance(result.instance, Instance)
-        else np.zeros(0)
-    )
-    return float(gaps.min()) if gaps.size else TINY_GAP
+def _place(result: Result) -> str:
+    """The instance of a result, with its rewards if they are not the usual ones."""
+    name = result.instance.name
+    return name if result.rewards == GAUSSIAN else f"{name}, {result.rewards}"
 
 
 def stuck_runs(result: Result) -> int:
@@ -137,24 +178,3 @@ def stuck_runs(result: Result) -> int:
     worst = [float(gaps.max()) for gaps in np.split(instance.gaps, instance.sets.offsets[1:-1])]
     possible = float(instance.probabilities @ worst) * (result.horizon - int(result.times[early]))
     return int(np.sum(result.final - result.curves[:, early] > 0.5 * possible))
-
-
-def _stand(pairs: Sequence[tuple[Result, Result]]) -> Standing:
-    found, first = [relative(result, base) for result, base in pairs], pairs[0][0]
-    ratios, tails = np.array([one.means for one in found]), np.array([one.tails for one in found])
-    both = min(one.influence.size for one in found)
-    influence = np.mean([one.influence[:both] for one in found], axis=0)
-    worst, mean = int(np.argmax(ratios)), float(np.exp(np.log(ratios).mean()))
-    return Standing(
-        policy=first.policy,
-        horizon=first.horizon,
-        instances=len(pairs),
-        ratio=mean,
-        error=mean * float(influence.std(ddof=1)) / math.sqrt(both) if both > 1 else math.nan,
-        worst=float(ratios[worst]),
-        where=pairs[worst][0].instance.name,
-        tail=float(np.exp(np.log(tails).mean())),
-        nanoseconds=float(np.median([1e9 / result.rounds_per_second for result, _ in pairs])),
-        stuck=sum(stuck_runs(result) for result, _ in pairs),
-        runs=sum(result.replications for result, _ in pairs),
-    )

@@ -313,7 +313,7 @@ def _solid_toy(xi: float = 0.1, p: float = 0.5) -> Instance:
 @_family("drawn", sizes_vary=True)
 def _drawn(seed: int = 0) -> Instance:
     """Drawn by seed: d from 2 to 20, 1 to 10 contexts with probabilities down to 0.01, 2 to 200
-    arms, gaps from tiny to large, noise from 0.1 to 2.
+    arms in random order, gaps from tiny to large, noise from 0.1 to 2.
     """
     _require(seed >= 0, "drawn:seed", "at least 0", seed)
     rng = np.random.default_rng([seed, 2])
@@ -324,11 +324,13 @@ def _drawn(seed: int = 0) -> Instance:
     pool = _directions(rng, max(arms, d), d)
     sets = [_draw_set(rng, kind, arms, theta, pool) for _ in range(contexts)]
     law = np.maximum(rng.dirichlet(np.full(contexts, 0.5)), 0.01)
+    noise = float(rng.choice([0.1, 0.5, 1.0, 2.0]))
     return Instance(
-        ActionSets(sets),
+        # in random order: the first arms of some kinds are good ones, and ties favour the first
+        ActionSets([rng.permutation(rows) for rows in sets]),
         theta=theta,
         probabilities=law / law.sum(),
-        noise=float(rng.choice([0.1, 0.5, 1.0, 2.0])),
+        noise=noise,
     )
 
 

@@ -78,6 +78,7 @@ def _numbers(page: Page) -> list[dict[str, Any]]:
         {
             "section": section.name,
             "instance": result.instance.name,
+            "rewards": result.rewards,
             "policy": result.policy,
             "horizon": result.horizon,
             "replications": result.replications,
@@ -86,7 +87,7 @@ def _numbers(page: Page) -> list[dict[str, Any]]:
             "first": float(result.final[0]),
         }
         for section in page.sections
-        for result in section.results
+        for result in (*section.results, *section.kept)
     ]
 
 

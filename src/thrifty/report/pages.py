@@ -133,6 +133,7 @@ class Section:
     text : a paragraph
     tables, pictures, statements : shown in this order
     results : shown as a table, and kept with a page in Markdown to detect when it is stale
+    kept : results that are kept in the same way, but not shown
     rerun : the command that computes the results again
     """
 
@@ -143,6 +144,7 @@ class Section:
     tables: tuple[Table, ...] = ()
     pictures: tuple[Picture, ...] = ()
     results: tuple[Result, ...] = ()
+    kept: tuple[Result, ...] = ()
     statements: tuple[Statement, ...] = ()
     rerun: str = ""
 

@@ -22,6 +22,12 @@ def with_error(value: float, error: float, digits: int = 3) -> str:
     return plain(value, digits) + ("" if math.isnan(error) else f" ± {plain(error, 2)}")
 
 
+def with_errors(value: float, *errors: float) -> str:
+    """A number with several standard errors, a hyphen for NaN: `0.8 ± 0.03 ± -`."""
+    shown = ("-" if math.isnan(error) else plain(error, 2) for error in errors)
+    return " ± ".join([plain(value, 3), *shown])
+
+
 def power(n: int) -> str:
     """A power of ten from 1,000 on as `1e4`; other numbers with commas."""
     exponent = math.log10(n)

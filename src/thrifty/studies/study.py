@@ -145,8 +145,12 @@ def run_studies(
     threads: int | None = None,
     cluster: str | None = None,
     progress: bool | None = None,
+    playing: str = "playing",
 ) -> list[Study]:
-    """Run several studies as one set of tasks; each is kept in its folder, if it has one."""
+    """Run several studies as one set of tasks; each is kept in its folder, if it has one.
+
+    `playing` is the text of the progress bar during the simulations.
+    """
     workers = None if threads is None else whole_number(threads, "threads", MOST_THREADS)
     for _, folder in studies:
         if folder is not None:
@@ -162,7 +166,7 @@ def run_studies(
         for design, folder in studies:
             if folder is not None:
                 design.write(folder)
-        _play(work, executor, progress)
+        _play(work, executor, progress, playing)
     done = (one.result(constants[one.task.problem, one.task.rewards]) for one in work)
     found = [Study(tuple(next(done) for _ in design.tasks())) for design, _ in studies]
     for study, (_, folder) in zip(found, studies, strict=True):
@@ -245,14 +249,14 @@ def _try_out(work: Sequence[_Work], executor: Executor, progress: bool | None) -
             bar.advance()
 
 
-def _play(work: Sequence[_Work], executor: Executor, progress: bool | None) -> None:
+def _play(work: Sequence[_Work], executor: Executor, progress: bool | None, playing: str) -> None:
     """Compute and keep all missing chunks, in random order: see Workload."""
     owners = {chunk: one for one in work for chunk in one.chunks}
     chunks = list(owners)
     Random(0).shuffle(chunks)
     load, started = Workload(chunks), time.monotonic()
 
-    with progress_bar("playing", load.total, show=progress) as bar:
+    with progress_bar(playing, load.total, show=progress) as bar:
 
         def tick(chunk: Chunk, rounds: int) -> None:
             cost, elapsed = load.advance(chunk, rounds), time.monotonic() - started

@@ -1,0 +1,30 @@
+"""Tune the rivals of thrifty and write docs/tuning.md: `python -m benchmarks.tuning`.
+
+Results are kept in the folder `tuning`, so that a run can be interrupted. Copy the winners to
+`TUNED` in src/thrifty/experiments/tuning.py: a test compares them.
+"""
+
+import argparse
+from pathlib import Path
+
+from thrifty.experiments.tuning import HORIZON, REPLICATIONS, tune, tuning_page, winner
+from thrifty.report.markdown import write_markdown
+
+PAGE = Path(__file__).parent.parent / "docs" / "tuning.md"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", default="tuning", metavar="DIR")
+    parser.add_argument("--page", default=PAGE, metavar="FILE")
+    parser.add_argument("--horizon", type=float, default=HORIZON)
+    parser.add_argument("--replications", type=int, default=REPLICATIONS)
+    given = parser.parse_args()
+    tried = tune(Path(given.out), horizon=int(given.horizon), replications=given.replications)
+    write_markdown(tuning_page(tried), Path(given.page))
+    for name, own in tried.items():
+        print(f"{name}: {winner(own).policy}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,83 @@
+"""The instances of the arena, in groups: unseen, of other kinds, and used for tuning."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from thrifty.problem.catalog import CATALOG, instance
+
+GAUSSIAN = "gaussian"
+LARGEST = 10_000  # rows x d^2 of an instance: some policies take time in proportion in each round
+LARGEST_OTHER = 2_500  # of drawn instances that are played with other rewards
+UNSEEN = 16  # instances of the group `unseen`
+TUNING_DRAWS = 20  # drawn instances that rivals are tuned on
+
+
+class Entry(NamedTuple):
+    """An instance by its name, and the kind of rewards that it is played with."""
+
+    instance: str
+    rewards: str = GAUSSIAN
+
+
+def _seeds(commit: int) -> tuple[int, ...]:
+    """24 random seeds derived from the hash of a commit, so that they cannot be selected."""
+    return tuple(np.random.default_rng(commit).integers(10**6, size=24).tolist())
+
+
+UNSEEN_SEEDS = _seeds(0x35B870940825)  # the commit in which the policy thrifty was finished
+KINDS_SEEDS = _seeds(0x04AF44F0B29A)  # the last commit before the group `kinds` was made
+# the two commits below gave the unseen seeds of earlier versions
+TUNED_SEEDS = (*range(20), *_seeds(0x28EB568A27B7), *_seeds(0xFF8C13CFEF8B))
+
+
+def _draws(seeds: Iterable[int], most: int, largest: float = np.inf) -> list[str]:
+    """The first `most` drawn instances that are not too large."""
+    names = (f"drawn:seed={seed}" for seed in seeds)
+    return [name for name in names if _size(name) <= largest][:most]
+
+
+def _size(name: str) -> int:
+    """The number of rows of an instance times its dimension squared."""
+    rows, dimension = instance(name).sets.rows.shape
+    return rows * dimension**2
+
+
+def _entries(names: Iterable[str], rewards: str = GAUSSIAN) -> tuple[Entry, ...]:
+    return tuple(Entry(name, rewards) for name in names)
+
+
+_KNOWN = [name for name in CATALOG if name not in ("drawn", "k-armed", "product")]
+_FIRST, _SECOND = KINDS_SEEDS[:2]
+_OTHER_DRAWS = _draws(KINDS_SEEDS, 2, LARGEST_OTHER)
+GROUPS: dict[str, tuple[Entry, ...]] = {
+    "unseen": _entries(_draws(UNSEEN_SEEDS, UNSEEN, LARGEST)),
+    "kinds": (
+        *_entries(f"k-armed:arms={arms},seed={_FIRST}" for arms in (10, 20)),
+        *_entries(f"product:seed={seed}" for seed in (_FIRST, _SECOND)),
+        *_entries((f"k-armed:arms={arms},seed={_SECOND}" for arms in (5, 20)), "bernoulli"),
+        *_entries(_OTHER_DRAWS, "gaussian:told=2"),
+        *_entries(_OTHER_DRAWS, "gaussian:told=0.5"),
+        *_entries(_OTHER_DRAWS, "student"),
+    ),
+    "tuned": _entries(
+        (*_KNOWN, "end-of-optimism:eps=0.05,a=2", *_draws(TUNED_SEEDS, len(TUNED_SEEDS)))
+    ),
+}
+DEFAULT_GROUPS = ("unseen", "kinds")
+TUNING = (
+    *(name for name in _KNOWN if _size(name) <= LARGEST),
+    *_draws(TUNED_SEEDS, TUNING_DRAWS, LARGEST),
+)
+KINDS = {
+    "gaussian:told=2": "told-double",
+    "gaussian:told=0.5": "told-half",
+    "student": "student",
+    "bernoulli": "bernoulli",
+}
+
+
+def kind_of(entry: Entry) -> str:
+    """The kind of an entry: by its rewards, or else by the family of its instance."""
+    return KINDS.get(entry.rewards, entry.instance.partition(":")[0])
