@@ -85,4 +85,4 @@ def test_vids_is_greedy_once_no_sample_has_another_best_arm():
         labels.append(decision.label)
         learner.learn(decision, (1.0, 0.0)[decision.arm])
     assert labels[-50:] == ["exploit"] * 50
-    assert not learner.state.variances.any()
+    assert learner.state.posterior.chances == pytest.approx([1.0, 0.0])

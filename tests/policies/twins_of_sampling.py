@@ -18,6 +18,16 @@ class Sampler(Twin):
         return row, "greedy" if row == greedy else "sampled"
 
 
+    def draw_greedy_first(self, probabilities, greedy):
+        """The same, with the greedy arm first in the cumulated sum."""
+        first = np.flatnonzero(self.offered == greedy)
+        order = np.concatenate([first, np.flatnonzero(self.offered != greedy)])
+        bounds = np.cumsum(probabilities[order]) / np.sum(probabilities)
+        drawn = int(np.searchsorted(bounds, self.uniforms.random(), side="right"))
+        row = self.offered[order[drawn]]
+        return row, "greedy" if row == greedy else "sampled"
+
+
 class SquareCBTwin(Sampler):
     def __init__(self, c=10.0, ridge=None):
         self.c, self.ridge = c, ridge
@@ -51,7 +61,7 @@ class LinMEDTwin(Sampler):
         q = self.alpha_opt * design(self.X[self.offered] * np.sqrt(F)[:, None])
         q += (1 - self.alpha_emp - self.alpha_opt) / K
         q += self.alpha_emp * (self.offered == greedy)
-        return self.draw(q * F, greedy)
+        return self.draw_greedy_first(q * F, greedy)
 
 
 def design(arms):

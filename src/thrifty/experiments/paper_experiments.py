@@ -73,7 +73,7 @@ END_OF_OPTIMISM, END_OF_OPTIMISM_5 = "end-of-optimism", "end-of-optimism:eps=0.0
 LONG = (END_OF_OPTIMISM, END_OF_OPTIMISM_5, "orthogonal", "scenario-one")
 FORCIBLE = ("fixed-u0.1", "scenario-one", "small-5", "large-100")
 
-QUICK, FULL = Scale((10**3, 10**4, 10**5), 100), Scale((10**3, 10**4, 10**5, 10**6), 400)
+QUICK, FULL = Scale((10**3, 10**4, 10**5), 100), Scale((10**3, 10**4, 10**5, 10**6), 200)
 QUICK_MANY, FULL_MANY = Scale((10**4, 10**5), 40), Scale((10**4, 10**5, 10**6), 100)
 
 EXPERIMENTS = (
@@ -132,7 +132,7 @@ EXPERIMENTS = (
         ("bounded",),
         (*FEW, ANYTIME),
         Scale(QUICK.horizons, 400),
-        Scale(FULL.horizons, 1000),
+        Scale(FULL.horizons, 600),
     ),
     Experiment(
         "large",
@@ -155,7 +155,7 @@ EXPERIMENTS = (
         ("small-5",),
         (*ALL, ENDOA),
         QUICK_MANY,
-        Scale(FULL_MANY.horizons, 400),
+        Scale(FULL_MANY.horizons, 200),
     ),
     Experiment(
         "random-theta",
@@ -177,7 +177,7 @@ EXPERIMENTS = (
         LONG,
         (OAM, OAM_C1, OFUL, LINTS, THRIFTY),
         Scale((10**3, 10**4, 10**5, 10**6), 40),
-        Scale((10**3, 10**4, 10**5, 10**6, 10**7), 200),
+        Scale((10**3, 10**4, 10**5, 10**6, 10**7), 80),
         ("ratio",),
         pulls=True,
     ),
@@ -221,7 +221,7 @@ EXPERIMENTS = (
         FORCIBLE,
         (FORCED, FORCED_C1, SPANNER, SPANNER_C1),
         Scale((10**4,), 100),
-        Scale((10**5,), 400),
+        Scale((10**5,), 200),
         ("sensitivity",),
     ),
 )

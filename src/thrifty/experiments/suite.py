@@ -8,9 +8,9 @@ import numpy as np
 from thrifty.problem.catalog import CATALOG, instance
 
 GAUSSIAN = "gaussian"
-LARGEST = 10_000  # rows x d^2 of an instance: some policies take time in proportion in each round
-LARGEST_OTHER = 2_500  # of drawn instances that are played with other rewards
-UNSEEN = 16  # instances of the group `unseen`
+LARGEST = 1_000  # rows x d^2 of an instance: some policies take time in proportion in each round
+LARGEST_OTHER = 300  # of drawn instances that are played with other rewards
+UNSEEN = 12  # instances of the group `unseen`
 TUNING_DRAWS = 20  # drawn instances that rivals are tuned on
 
 
@@ -56,7 +56,7 @@ GROUPS: dict[str, tuple[Entry, ...]] = {
     "kinds": (
         *_entries(f"k-armed:arms={arms},seed={_FIRST}" for arms in (10, 20)),
         *_entries(f"product:seed={seed}" for seed in (_FIRST, _SECOND)),
-        *_entries((f"k-armed:arms={arms},seed={_SECOND}" for arms in (5, 20)), "bernoulli"),
+        *_entries((f"k-armed:arms={arms},seed={_SECOND}" for arms in (5, 10)), "bernoulli"),
         *_entries(_OTHER_DRAWS, "gaussian:told=2"),
         *_entries(_OTHER_DRAWS, "gaussian:told=0.5"),
         *_entries(_OTHER_DRAWS, "student"),

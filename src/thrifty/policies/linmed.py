@@ -129,23 +129,50 @@ class State(NamedTuple):
 def _choose(state: State, context: int, arms: Ints) -> Choice:
     regression, F, p = state.regression, state.divergences, state.probabilities
     update_arms(regression, arms)
-    greedy = greedy_arm(regression, arms)
+    greedy, uniform = greedy_arm(regression, arms), state.ledger.uniforms[0]
     _find_divergences(state, arms, greedy)
-    _find_design(state.design, regression.rows, F, arms)
     even = (1.0 - state.alpha_emp - state.alpha_opt) / arms.size
+    if _is_greedy_for_any_design(state, arms, greedy, even, uniform):
+        return Choice(greedy, GREEDY)
+    _find_design(state.design, regression.rows, F, arms)
+    total = 0.0
     for n in range(arms.size):
         row = arms[n]
         q = state.alpha_opt * state.design.weights[row] + even
         if row == greedy:
             q += state.alpha_emp
         p[row] = q * F[row]
-    row = draw_arm(p, arms, state.ledger.uniforms[0])
-    return Choice(row, GREEDY if row == greedy else SAMPLED)
+        total += p[row]
+    point = uniform * total - p[greedy]
+    if point < 0.0:
+        return Choice(greedy, GREEDY)
+    rest = total - p[greedy]
+    p[greedy] = 0.0
+    row = draw_arm(p, arms, point / rest)
+    return Choice(row, SAMPLED)
 
 
 @implements(learn, State)
 def _learn(state: State, row: int, label: int, reward: float) -> None:
     observe(state.regression, row, reward)
+
+
+@kernel
+def _is_greedy_for_any_design(
+    state: State, arms: Ints, greedy: int, even: float, uniform: float
+) -> bool:
+    """Whether the greedy arm is drawn whatever q_opt is; then no design need be computed.
+
+    Its p is at least alpha_emp + even, and q_opt adds at most alpha_opt max F to all others. The
+    greedy arm is the first in the cumulated sum.
+    """
+    F, others, largest = state.divergences, 0.0, 0.0
+    for n in range(arms.size):
+        if arms[n] != greedy:
+            others += F[arms[n]]
+            largest = max(largest, F[arms[n]])
+    certain = state.alpha_emp + even
+    return uniform * (certain + even * others + state.alpha_opt * largest) < certain
 
 
 @kernel

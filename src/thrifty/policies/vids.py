@@ -44,6 +44,7 @@ from thrifty.problem.action_sets import ActionSets
 
 EXPLOIT, EXPLORE = range(2)
 SEED = 2018  # of the vectors xi_s
+ROUNDING = 1e-9  # relative, of the shortest vector xi_s that can matter
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,11 +130,14 @@ def _choose(state: State, context: int, arms: Ints) -> Choice:
     update_arms(regression, arms)
     greedy = greedy_arm(regression, arms)
     normals = state.posterior.normals if state.once else state.ledger.normals
-    highest = _sample_best_arms(state.posterior, regression, arms, normals, state.noise)
+    reach = _reach(regression, arms, greedy, state.noise)
+    lost = _sample_best_arms(state.posterior, regression, arms, greedy, normals, state.noise, reach)
+    if not lost > 0.0:  # no sample has another best arm
+        return Choice(greedy, EXPLOIT)
     explained = 0.0
     for n in range(arms.size):
         row = arms[n]
-        state.regrets[row] = max(0.0, highest - regression.means[row])
+        state.regrets[row] = lost + regression.means[greedy] - regression.means[row]
         state.variances[row] = _variance(state.posterior, regression.rows, arms, row)
         explained = max(explained, state.variances[row])
     if not explained > 0.0:
@@ -149,22 +153,62 @@ def _learn(state: State, row: int, label: int, reward: float) -> None:
 
 
 @kernel
+def _reach(regression: Regression, arms: Ints, greedy: int, noise: float) -> float:
+    """The least |xi|^2 for which another of the rows arms (n,) can be best: min (gap / error)^2.
+
+    theta_hat + noise L xi moves the difference of two means by at most noise ||x - y|| |xi|.
+    """
+    rows, inverse, least = regression.rows, regression.inverse, math.inf
+    for n in range(arms.size):
+        row, distance = arms[n], 0.0
+        for i in range(rows.shape[1]):
+            along = 0.0
+            for j in range(rows.shape[1]):
+                along += inverse[i, j] * (rows[greedy, j] - rows[row, j])
+            distance += along * (rows[greedy, i] - rows[row, i])
+        gap, variance = regression.means[greedy] - regression.means[row], noise**2 * distance
+        if variance * least > gap * gap:
+            least = gap * gap / variance
+    return least * (1.0 - ROUNDING)
+
+
+@kernel
 def _sample_best_arms(
-    posterior: Posterior, regression: Regression, arms: Ints, normals: Floats, noise: float
+    posterior: Posterior,
+    regression: Regression,
+    arms: Ints,
+    greedy: int,
+    normals: Floats,
+    noise: float,
+    reach: float,
 ) -> float:
-    """How often each of the rows arms (n,) is best, and where theta is then; returns E max."""
+    """How often each of the rows arms (n,) is best, and where theta is then.
+
+    Returns E max of their means, less that of the greedy one. Of normals, those shorter than
+    reach (see _reach) have no other best arm and need not be looked at.
+    """
     chances, shifts, shift = posterior.chances, posterior.shifts, posterior.shift
     share = 0.5 * shift.size / normals.size  # of a sample: 1 / S
-    cholesky(regression.inverse, posterior.root)
     for n in range(arms.size):
         chances[arms[n]] = 0.0
         for i in range(shift.size):
             shifts[arms[n], i] = 0.0
-    total = 0.0
+    total, decomposed = 0.0, False
     for start in range(0, normals.size, shift.size):
+        length = 0.0
+        for i in range(start, start + shift.size):
+            length += normals[i] * normals[i]
+        if length < reach:
+            chances[greedy] += 2.0 * share
+            continue
+        if not decomposed:
+            cholesky(regression.inverse, posterior.root)
+            decomposed = True
         _find_shift(posterior, normals, start, noise)
         pair = _best_arms(regression, arms, shift)
-        total += share * (pair.highest_plus + pair.highest_minus)
+        if pair.plus != greedy or pair.minus != greedy:  # the shifts of the greedy arm cancel
+            own = 2.0 * regression.means[greedy]
+            total += share * (pair.highest_plus + pair.highest_minus - own)
         chances[pair.plus] += share
         chances[pair.minus] += share
         if pair.plus != pair.minus:  # else the shifts cancel, without rounding errors
