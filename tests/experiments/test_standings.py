@@ -190,6 +190,7 @@ def made_up(policy, finals, name="fixed-u0.1"):
         unsolved=np.zeros(runs, np.int64),
         seconds=1.0,
         constant=None,
+        pulls=np.zeros((runs, 2, 0), np.int64),
     )
 
 

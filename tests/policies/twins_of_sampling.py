@@ -17,7 +17,6 @@ class Sampler(Twin):
         row = self.offered[int(np.searchsorted(bounds, self.uniforms.random(), side="right"))]
         return row, "greedy" if row == greedy else "sampled"
 
-
     def draw_greedy_first(self, probabilities, greedy):
         """The same, with the greedy arm first in the cumulated sum."""
         first = np.flatnonzero(self.offered == greedy)

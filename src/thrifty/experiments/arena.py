@@ -16,7 +16,7 @@ from typing import NamedTuple
 from thrifty.errors import NOTHING, InvalidInput, UnknownName
 from thrifty.experiments.arena_page import arena_page, limits
 from thrifty.experiments.standings import LEADERS, Standing, standings
-from thrifty.experiments.suite import DEFAULT_GROUPS, GAUSSIAN, GROUPS
+from thrifty.experiments.suite import DEFAULT_GROUPS, GAUSSIAN, GROUPS, LONGEST
 from thrifty.experiments.tuning import entrants, origin, playable
 from thrifty.files import slug, write_whole
 from thrifty.policies import Policy
@@ -118,8 +118,9 @@ def play(
         who = "the best" if step.best else "all policies"
         designs: dict[Path, Design] = {}
         for group in groups:
-            chosen = _best(computed, folder / group, step) if step.best else players
-            designs |= _designs(folder / group, group, chosen, step)
+            if step.horizon <= LONGEST.get(group, step.horizon):
+                chosen = _best(computed, folder / group, step) if step.best else players
+                designs |= _designs(folder / group, group, chosen, step)
         studies = run_studies(
             [(design, place) for place, design in designs.items()],
             threads=threads,

@@ -1,6 +1,7 @@
 """What the page of the arena says about its instances, policies and numbers."""
 
-from thrifty.experiments.suite import LARGEST, UNSEEN
+from thrifty.experiments.suite import LARGEST, LONGEST, UNSEEN
+from thrifty.report.wording import power
 
 TITLES = {
     "unseen": "Instances never used for tuning",
@@ -14,7 +15,8 @@ ABOUT = {
     "most instances that thrifty was developed on. Their arms are in random order.",
     "kinds": "Instances and rewards of kinds that were never used for tuning, neither of thrifty "
     "nor of its rivals, with random seeds derived from a commit: plain bandits, products of "
-    "features, rewards 0 and 1, heavy tails, and a noise that policies are told wrongly.",
+    "features, rewards 0 and 1, heavy tails, and a noise that policies are told wrongly. Up to "
+    f"n = {power(LONGEST['kinds'])}.",
     "tuned": "Instances of the paper and of the literature, and earlier draws. They were used "
     "while the policy thrifty was developed, and rivals were tuned on some of them, so results "
     "here are optimistic.",
@@ -22,7 +24,7 @@ ABOUT = {
 ABOUT_KINDS = {
     "k-armed": "Plain bandits of 10 and 20 arms, with Gaussian rewards.",
     "product": "Products of the features of six contexts and of five arms, in 9 dimensions.",
-    "bernoulli": "Plain bandits of 5 and 20 arms with rewards 0 and 1; policies are told a noise "
+    "bernoulli": "Plain bandits of 5 and 10 arms with rewards 0 and 1; policies are told a noise "
     "of 1/2.",
     "told-double": "Two drawn instances; policies are told twice the noise that there is.",
     "told-half": "The same two instances; policies are told half of the noise that there is.",
@@ -60,7 +62,7 @@ LEAD = (
     "chance, since it is the largest of many. A run is stuck if its last tenth costs more than "
     "half of the regret of the worst arms.",
     "Covered are linear rewards, one to ten contexts that come at random, some of them rare, two "
-    "to two hundred arms, 2 to 20 dimensions (at most 10 in the first group), noise from 0.1 to 2. "
+    "to a hundred arms, 2 to 20 dimensions (at most 10 in the first group), noise from 0.1 to 2. "
     "Not covered: larger problems, means that are not linear, arms or rewards that change over "
     "time, late rewards, and horizons beyond those below.",
 )

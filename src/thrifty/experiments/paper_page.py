@@ -87,7 +87,9 @@ def _section(
     statements: Sequence[Statement],
     folder: Path,
 ) -> Section:
-    full = "--full " if results[-1].horizon == experiment.full.horizons[-1] else ""
+    last, scale = results[-1], experiment.full
+    complete = last.horizon == scale.horizons[-1] and last.replications >= scale.replications
+    full = "--full " if complete else ""
     horizons = ", ".join(f"{n:,}" for n in sorted({result.horizon for result in results}))
     simulated = f"{results[0].replications} replications of n = {horizons} rounds."
     return Section(

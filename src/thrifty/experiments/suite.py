@@ -66,6 +66,7 @@ GROUPS: dict[str, tuple[Entry, ...]] = {
     ),
 }
 DEFAULT_GROUPS = ("unseen", "kinds")
+LONGEST = {"kinds": 10**5}  # horizons of a group: longer ones would take an hour more
 TUNING = (
     *(name for name in _KNOWN if _size(name) <= LARGEST),
     *_draws(TUNED_SEEDS, TUNING_DRAWS, LARGEST),
