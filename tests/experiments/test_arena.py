@@ -14,6 +14,7 @@ from thrifty.experiments.relative import least_regret
 from thrifty.experiments.suite import Entry
 from thrifty.report.html import write_html
 from thrifty.report.markdown import write_markdown
+from thrifty.report.wording import plain
 
 GROUPS = {
     "unseen": (Entry("fixed-u0.1"), Entry("scenario-one")),
@@ -241,6 +242,19 @@ def test_the_page_has_a_table_per_kind(small):
     )
     ratio = math.sqrt(math.prod(own) / math.prod(base))
     assert float(rows["linucb"][2].split(" ±")[0]) == pytest.approx(ratio, rel=0.01)
+
+
+def test_the_page_begins_with_our_policy_and_the_best_rivals(small):
+    found = {(one.policy, one.horizon): one for one in small.standings["unseen"]}
+    [table] = small.page.sections[0].tables
+    assert [row[0] for row in table.rows] == ["100", "1e3"]
+    for n, row in zip((100, 1000), table.rows, strict=True):
+        ours = found["thrifty", n]
+        assert row[1].split(" ±")[0] == plain(ours.ratio, 3)
+        assert row[2].split(" ±")[0] == plain(ours.worst, 3)
+        rivals = ("greedy", "linucb", "lints:inflation=theory")  # endoa cannot play all instances
+        best = min((found[policy, n] for policy in rivals), key=lambda one: one.ratio)
+        assert row[5].startswith(f"{best.policy} {plain(best.ratio, 3)} ±")
 
 
 def test_a_quick_arena_says_what_it_cannot_show(small):

@@ -29,10 +29,7 @@ SINGLE = [
 ]
 PAIRS = [
     (th.Thrifty(), twins_of_information.ThriftyTwin()),
-    (
-        th.Thrifty(noise="estimate", pace=2, urgency=1, wait=1, level="log", prior=0.5),
-        twins_of_information.ThriftyTwin(True, 2, 1, 1, False, 0.5),
-    ),
+    (th.Thrifty(noise="known", caution=1), twins_of_information.ThriftyTwin(False, 1)),
     (th.Greedy(), twins.GreedyTwin()),
     (th.EGreedy(), twins.EGreedyTwin()),
     (th.LinUCB(), twins.LinUCBTwin()),

@@ -9,7 +9,6 @@ import numpy as np
 from scipy.stats import norm
 
 from tests.policies.twins import Twin
-from thrifty.allocation.differences import allocate_differences
 
 
 def least_ratio(offered, greedy, gaps, info):
@@ -102,172 +101,70 @@ class IDSTwin(Twin):
 
 
 class ThriftyTwin(Twin):
-    def __init__(self, estimate=False, pace=15.0, urgency=1.5, wait=0.3, shrinking=True, prior=2.0):
-        self.estimate, self.pace, self.urgency, self.wait, self.shrinking, self.prior = (
-            estimate,
-            pace,
-            urgency,
-            wait,
-            shrinking,
-            prior,
-        )
+    def __init__(self, estimate=True, caution=0.4):
+        self.estimate, self.caution = estimate, caution
 
     def start(self, *args, **kwargs):
-        self.ridge = 0.1 if self.estimate else kwargs["noise"] ** 2
+        self.ridge = 1.0 if self.estimate else kwargs["noise"] ** 2
         super().start(*args, **kwargs)
-        self.best, self.left, self.prices, self.due = (
-            {},
-            np.zeros(len(self.X)),
-            np.zeros(len(self.X)),
-            None,
-        )
-        self.visits, self.seen, self.scale = (
-            np.zeros(self.sets.contexts),
-            [],
-            0.0 if self.estimate else 1.0,
-        )
+        self.scale, self.squares, self.seen = 0.0 if self.estimate else 1.0, 0.0, 0
+        self.due, self.found = None, {}
 
     def learn(self, context, arm, reward):
         super().learn(context, arm, reward)
-        self.seen.append((int(self.sets.offsets[context]) + arm, reward))
+        self.squares += reward**2
+        self.seen += 1
 
     def decide(self):
-        means, logdet = self.means(), np.linalg.slogdet(self.V)[1]
+        uniform, logdet = self.uniforms.random(), np.linalg.slogdet(self.V)[1]
+        if self.due is None or logdet >= self.due[0] or self.t >= self.due[1]:
+            self.due = (logdet + math.log(1.1) * max(1, self.d / 4), 1.1 * self.t)
+            self.found = {}
+            self.fit()
+        means = self.means()
         greedy = self.argmax(means)
-        if (
-            self.due is None
-            or self.best[self.context] != greedy
-            or logdet >= self.due[0]
-            or self.t >= self.due[1]
-        ):
-            sigma = self.sigma()
-            if self.settle_prior(sigma):
-                means, logdet = self.means(), np.linalg.slogdet(self.V)[1]
-                greedy = self.argmax(means)
-            self.plan(means, sigma)
-            self.due = logdet + math.log(1.1) * max(1, self.d / 4), 1.1 * self.t
-        self.visits[self.context] += 1
-        row = self.explore(means, greedy)
-        self.left[row] = max(0.0, self.left[row] - (row != greedy))
-        return row, "exploit" if row == greedy else "explore"
+        if self.found.get(self.context, (None,))[0] != greedy:
+            self.found[self.context] = (greedy, *self.evaluate(greedy))
+        _, lost, info = self.found[self.context]
+        if lost > 0:
+            gaps = {row: lost + means[greedy] - means[row] for row in self.offered}
+            row, p = least_ratio(self.offered, greedy, gaps, info)
+            if row != greedy and uniform < p:
+                return row, "explore"
+        return greedy, "exploit"
 
-    def explore(self, means, greedy):
-        """The arm of the least information ratio, with its probability; else an arm with a
-        probability in proportion to its planned pulls; else the greedy arm.
-        """
-        uniform, lost = (
-            self.uniforms.random(),
-            self.urgency * max(self.losses[row] for row in self.offered),
-        )
-        information = {row: self.X[row] @ self.directions @ self.X[row] for row in self.offered}
-        gaps = {row: lost + means[greedy] - means[row] for row in self.offered}
-        row, probability = (
-            least_ratio(self.offered, greedy, gaps, information) if lost > 0 else (greedy, 0.0)
-        )
-        if uniform < probability:
-            return row
-        planned = np.array(
-            [
-                0.0 if row == greedy else max(self.left[row], min(1, 100 * self.left[row]))
-                for row in self.offered
-            ]
-        )
-        bounds = np.cumsum([self.pace * self.visits[self.context] ** 0.75, *planned])
-        return [greedy, *self.offered][
-            int(
-                np.searchsorted(
-                    bounds, (uniform - probability) / (1 - probability) * bounds[-1], side="right"
-                )
-            )
-        ]
-
-    def settle_prior(self, sigma):
-        """The prior whose |theta|^2 is that of theta_hat in the dimensions that the data determine,
-        and that of the first prior in a few more, if that is longer.
-        """
-        theta, determined = self.theta(), self.d - self.ridge * np.trace(np.linalg.inv(self.V))
-        if not any(reward for _, reward in self.seen):
-            return False
+    def fit(self):
+        """Noise and prior; a changed ridge changes V."""
+        if self.squares == 0:
+            return
+        theta = self.theta()
         if self.estimate:
-            self.scale = max(self.scale, sigma**2 / 0.1)
-        ridge = sigma**2 / max(
-            self.scale, (self.prior * self.scale + theta @ theta) / (self.prior + determined)
-        )
-        moved = abs(ridge / self.ridge - 1) >= 0.1
-        if moved:
+            self.noise = math.sqrt((self.squares - theta @ self.b) / self.seen)
+            self.scale = max(self.scale, self.noise**2)
+        determined = self.d - self.ridge * np.trace(np.linalg.inv(self.V))
+        scale = max(self.scale, (2 * self.scale + theta @ theta) / (2 + determined))
+        ridge = self.noise**2 / scale
+        if abs(ridge - self.ridge) >= 0.1 * self.ridge:
             self.V += (ridge - self.ridge) * np.eye(self.d)
             self.ridge = ridge
-        return moved
 
-    def sigma(self):
-        """Known, or the residuals of ridge regression and what the ridge costs, shared among the
-        rewards.
-        """
-        if not self.estimate:
-            return self.noise
-        theta = self.theta()
-        square = (
-            sum((reward - self.X[row] @ theta) ** 2 for row, reward in self.seen)
-            + self.ridge * theta @ theta
-        )
-        return math.sqrt(square / len(self.seen)) if square > 0 else 1.0
-
-    def plan(self, means, sigma):
-        """The pulls that remain: the program on differences, at the level 2 log(1 + N(m) ||x -
-        x^||^2 / 10).
-        """
-        inverse, visits = np.linalg.inv(self.V), self.visits + 1
-        k, M = len(self.X), self.sets.contexts
-        rivals, costs, scales, self.losses, self.directions = (
-            np.zeros(k, dtype=int),
-            np.zeros(k),
-            np.zeros(k),
-            np.zeros(k),
-            np.zeros((self.d, self.d)),
-        )
-        for m, (first, stop) in enumerate(pairwise(self.sets.offsets)):
-            best = self.best[m] = first + int(np.argmax(means[first:stop]))
-            for row in range(first, stop):
-                gap, difference = means[best] - means[row], self.X[best] - self.X[row]
-                spread = max(0.0, difference @ inverse @ difference)
-                error = sigma * math.sqrt(spread)
-                rivals[row], costs[row] = best, max(gap, 0.5 * error)
-                if spread > 0 and row != best:
-                    level = (
-                        math.log1p(visits[m] * spread / 10)
-                        if self.shrinking
-                        else math.log1p(self.t)
-                    )
-                    scales[row] = sigma * math.sqrt(2 * level) / costs[row]
-                    # if Z > z in theta - moved Z, the row is better
-                    z, moved = gap / error, inverse @ difference / math.sqrt(spread)
-                    self.losses[row] = error * (norm.pdf(z) - z * norm.sf(z))
-                    self.directions += (
-                        visits[m]
-                        * math.exp(2 * norm.logpdf(z) - norm.logsf(z))
-                        * np.outer(moved, moved)
-                    )
-        self.gaps = costs
-        widest, lost = (
-            costs.max(),
-            np.array([losses.max() for losses in self.sets.split(self.losses)]) @ visits / self.t,
-        )
-        waits = self.wait * lost * self.t / visits / math.sqrt(M)
-        self.costs = np.maximum(costs + np.repeat(waits, np.diff(self.sets.offsets)), 1e-3 * widest)
-        for m, best in self.best.items():
-            self.costs[best] = max(waits[m], 1e-6 * widest)
-        if widest > 0:
-            allocate_differences(
-                self.X,
-                self.costs,
-                rivals,
-                scales,
-                self.V.copy(),
-                self.left,
-                self.prices,
-                self.due is not None,
-                1e-6,
-            )
+    def evaluate(self, greedy):
+        """D, and the information of each row on offer, by covariances of differences."""
+        theta, inverse = self.theta(), np.linalg.inv(self.V)
+        others = [row for row in self.offered if (self.X[row] != self.X[greedy]).any()]
+        U = self.X[greedy] - self.X[others]
+        cov = U @ inverse @ U.T
+        gaps, distances = np.maximum(U @ theta, 0), np.diag(cov)
+        errors = self.noise * np.sqrt(distances)
+        z = gaps / errors
+        improvements = errors * (norm.pdf(z) - (1 - self.caution) * z * norm.sf(z))
+        weights = norm.pdf(z) ** 2 / norm.sf(z)
+        shared = cov**2 @ (weights / distances)  # shifts of each difference, by all arms
+        shares = weights * distances / shared
+        lost = max([0, (shares * improvements).sum(), *improvements])
+        told = self.X[self.offered] @ inverse @ U.T
+        info = dict(zip(self.offered, told**2 @ (weights / distances), strict=True))
+        return lost, info
 
 
 class SOLIDTwin(Twin):

@@ -6,8 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from thrifty.experiments.arena_words import ABOUT, ABOUT_KINDS, KIND_NUMBERS, LEAD, TITLES
-from thrifty.experiments.standings import LEADERS, Standing, standings
+from thrifty.experiments.arena_words import (
+    ABOUT,
+    ABOUT_KINDS,
+    KIND_NUMBERS,
+    LEAD,
+    SHORT,
+    TITLES,
+)
+from thrifty.experiments.standings import BASELINE, LEADERS, Standing, standings
 from thrifty.experiments.standings_figure import CAPTION, standings_figure
 from thrifty.experiments.suite import Entry, kind_of
 from thrifty.experiments.tuning import origin
@@ -21,6 +28,15 @@ LONG_FROM = 10**5  # rounds
 HORIZONS_CAPTION = (
     "Mean regret at each horizon n, each a separate run; colours as above, thick lines for thrifty "
     "and lints."
+)
+SHORT_HEADERS = (
+    "n",
+    f"{LEADERS[0]}, relative regret",
+    "on its worst instance",
+    "CVaR",
+    "median",
+    "best rival, as published",
+    "best rival, tuned",
 )
 HEADERS = (
     "rank",
@@ -53,7 +69,45 @@ def arena_page(
         )
     ]
     unseen = limits([result for own in results.values() for result in own])
-    return Page("The arena", (*([unseen] if unseen else []), *LEAD), tuple(sections))
+    short = [
+        Section(
+            f"{group}-short",
+            f"{TITLES[group]}: in short",
+            text=SHORT,
+            tables=(short_table(own),),
+        )
+        for group, own in standings.items()
+    ]
+    return Page("The arena", (*([unseen] if unseen else []), *LEAD), (*short, *sections))
+
+
+def short_table(standings: Sequence[Standing]) -> Table:
+    """Our own policy at each horizon, and the best of its rivals, as published and tuned."""
+    rows = []
+    for n, own in _by_horizon(standings):
+        [ours] = [one for one in own if one.policy == LEADERS[0]]
+        ranked = [one for one in own if one.rank is not None and one.policy != BASELINE]
+        rows.append(
+            (
+                power(n),
+                with_errors(ours.ratio, ours.error, ours.instance_error),
+                with_error(ours.worst, ours.worst_error),
+                cvar_text(ours),
+                plain(ours.median, 3),
+                *(_best_of(ranked, values) for values in ("published", "tuned")),
+            )
+        )
+    return Table(SHORT_HEADERS, tuple(rows))
+
+
+def _best_of(ranked: Sequence[Standing], values: str) -> str:
+    """The first of ranked standings with such values of its parameters, and its relative regret."""
+    own = [one for one in ranked if origin(one.policy) in (values, "both")]
+    return (
+        f"{own[0].policy} {with_errors(own[0].ratio, own[0].error, own[0].instance_error)}"
+        if own
+        else ""
+    )
 
 
 def limits(results: Sequence[Result]) -> str:

@@ -31,6 +31,10 @@ ABOUT_KINDS = {
     "student": "The same two instances with heavy-tailed noise: Student's t with four degrees of "
     "freedom.",
 }
+SHORT = (
+    "Regret of thrifty relative to that of lints, and the rivals with the least; what the columns "
+    "mean is said above."
+)
 KIND_NUMBERS = (
     "Relative regret with its standard error over replications; the last column has their numbers "
     "by horizon."

@@ -68,7 +68,7 @@ RIVALS = {
         ),
     ),
 }
-OWN = ("thrifty", "thrifty:noise=estimate")
+OWN = ("thrifty", "thrifty:noise=known")
 # the winners of docs/tuning.md, which `python -m benchmarks.tuning` writes
 TUNED = {
     "lints": "lints:scale=0.5",

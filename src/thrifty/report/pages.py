@@ -33,7 +33,7 @@ FIGURES: dict[str, tuple[DrawFigure, str]] = {
     ),
     "ratio": (
         ratio_figure,
-        "R(n) / log n with its standard error; no consistent policy stays below C.",
+        "R(n) / log n with its standard error. In the limit, no consistent policy is below C.",
     ),
     "sensitivity": (sensitivity_figure, "Mean regret with two standard errors."),
     "labels": (labels_figure, "Mean regret, split by the reason for which arms were played."),

@@ -15,7 +15,6 @@ from thrifty.allocation import allocate
 from thrifty.numerics.regression import rebuild, start_regression
 from thrifty.policies import POLICIES
 from thrifty.policies.shared.plan import start_plan
-from thrifty.policies.thrifty import start_thrifty_plan
 from thrifty.problem.action_sets import ActionSets
 from thrifty.problem.instances import Instance
 from thrifty.simulation.replication import simulate
@@ -36,7 +35,6 @@ SHARED: dict[str, Callable[[], object]] = {
     "bound": _compile_bound,
     "least squares": lambda: rebuild(start_regression(ARMS, ridge=1.0)),
     "allocation": lambda: start_plan(ARMS),
-    "allocation on differences": lambda: start_thrifty_plan(ActionSets([ARMS])),
 }
 PARTS = (*SHARED, *POLICIES)
 

@@ -1,0 +1,127 @@
+"""Sentences with measured numbers: each follows from benchmarks/RESULTS.md or from the arena."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import thrifty as th
+from thrifty.experiments.paper_experiments import EXPERIMENTS
+from thrifty.experiments.standings import LEADERS
+from thrifty.policies.oam import OAM
+from thrifty.report.wording import power
+
+ROOT = Path(__file__).parent.parent
+RESULTS = (ROOT / "benchmarks" / "RESULTS.md").read_text()
+
+
+def words(path):
+    """The text of a page on one line."""
+    return " ".join((ROOT / path).read_text().split())
+
+
+def column(section, header, where=""):
+    """The numbers of a column in all tables of a section of RESULTS.md; of rows with a text."""
+    text = RESULTS.partition(f"\n## {section}\n")[2].partition("\n## ")[0]
+    found, place = [], None
+    for line in text.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if header in cells:
+            place = cells.index(header)
+        elif not line.startswith("|"):
+            place = None
+        elif place is not None and where in line and re.search(r"\d", cells[place]):
+            found.append(float(re.sub(r"[*,]", "", cells[place]).split(" ±")[0]))
+    assert found, f"RESULTS.md: no column {header} in {section}"
+    return found
+
+
+def between(values, digits):
+    return f"{min(values):.{digits}f} to {max(values):.{digits}f}"
+
+
+def test_the_time_to_compile():
+    seconds = between(column("Start-up", "first on a machine, s"), 0)
+    assert f"compiles for this machine, {seconds} seconds for each part" in words("README.md")
+
+
+def test_the_time_of_large_allocations():
+    large, huge = "| 100,000 | 50 |", "| 1,000,000 | 20 |"
+    section = "Growth with the number of arms"
+    [seconds], [passes] = column(section, "seconds", large), column(section, "passes", large)
+    [longer], [memory] = (
+        column(section, header, huge) for header in ("seconds", "peak memory, GiB")
+    )
+    readme = words("README.md")
+    assert f"100,000 arms in 50 dimensions take {seconds:.0f} seconds" in readme
+    assert f"about {round(passes, -1):.0f} passes" in readme
+    assert f"20 dimensions take {longer:.0f} seconds, within {memory:.1f} GiB" in readme
+
+
+def test_rates_relative_to_linucb():
+    oam, own = (
+        between(column("Rounds per second", "share", f"| {name} |"), 2)
+        for name in ("oam", "thrifty")
+    )
+    assert f"OAM plays at {oam}, and `thrifty` at {own}, of that rate" in words("README.md")
+
+
+def test_the_time_of_a_decision():
+    section = "Against released libraries at K = 3, d = 2"
+    learner = between(
+        column("Rounds per second", "µs") + column(section, "thrifty's learner, µs"), 0
+    )
+    assert f"through the learner take {learner} µs" in words("README.md")
+    assert f"A choice and its reward take {learner} microseconds" in words("docs/learner.md")
+
+
+def test_what_oams_defaults_were_chosen_by():
+    def relative(policy):
+        return column("OAM's knobs", "mean regret, relative to lints", f"| {policy} |")
+
+    defaults, closer = relative("oam"), relative("oam:c=1")
+    assert len(defaults) == len(closer) == 2  # n = 1e4 and 1e5
+    text = " ".join(OAM.__doc__.split())
+    assert {f"{ratio:.1f}" for ratio in defaults} == {
+        re.search(r"\(.*?\): ([\d.]+) times", text)[1]
+    }
+    assert f"c = 1, closer to the theory, has {' and '.join(f'{x:.1f}' for x in closer)}" in text
+
+
+def test_the_size_of_a_full_reproduction():
+    text = words("docs/studies.md")
+    sizes = [experiment.full.replications for experiment in EXPERIMENTS]
+    longest = max(max(experiment.full.horizons) for experiment in EXPERIMENTS)
+    assert f"`--full` has {min(sizes)} to {max(sizes)} replications" in text
+    assert f"horizons up to {power(longest)}" in text
+
+
+def documented(path, first):
+    """The lines of the table on a page whose header starts with some text."""
+    lines = (ROOT / path).read_text().splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith(first))
+    return lines[start : start + next(i for i, line in enumerate(lines[start:]) if not line)]
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/thrifty.md"])
+def test_the_arena_is_quoted(page):
+    header = f"| n | {LEADERS[0]}, relative regret |"
+    table = documented("docs/arena.md", header)
+    assert documented(page, header) == table, f"copy the first table of docs/arena.md to {page}"
+    assert len(table) > 3
+
+
+@pytest.mark.parametrize("title", ["The parts of thrifty", "Growth of thrifty's regret with log n"])
+def test_tables_of_the_policy_are_quoted(title):
+    section = RESULTS.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+    header = next(line for line in section.splitlines() if line.startswith("|"))
+    table = [line for line in section.splitlines() if line.startswith("|")]
+    assert documented("docs/thrifty.md", header) == table, f"copy {title} to docs/thrifty.md"
+
+
+def test_the_policy_is_the_one_that_was_measured():
+    """Every variant in the table of parts can be made."""
+    variants = re.findall(r"^\| `(thrifty\S*)` \|", RESULTS, flags=re.MULTILINE)
+    assert "thrifty" in variants
+    for variant in variants:
+        assert th.policy(variant).name == "thrifty"
