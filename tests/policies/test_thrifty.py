@@ -147,7 +147,7 @@ def test_caution_explores_more():
 
 
 @pytest.mark.parametrize(
-    "name", ["end-of-optimism:eps=0.05,a=2", "fixed-u0.02", "scenario-two", "solid-toy"]
+    "name", ["end-of-optimism:eps=0.05,a=2", "ids-eoo", "scenario-two", "solid-toy"]
 )
 def test_less_regret_than_thompson_sampling_and_the_papers_algorithm(name):
     """The two open ends of the paper: the heuristic that beats its algorithm, and the rare

@@ -177,7 +177,7 @@ EXPERIMENTS = (
         LONG,
         (OAM, OAM_C1, OFUL, LINTS, THRIFTY),
         Scale((10**3, 10**4, 10**5, 10**6), 40),
-        Scale((10**3, 10**4, 10**5, 10**6, 10**7), 80),
+        Scale((10**3, 10**4, 10**5, 10**6, 10**7), 50),
         ("ratio",),
         pulls=True,
     ),
