@@ -20,8 +20,6 @@ NAMES = [
     "startup",
     "cold_start",
     "studies",
-    "thrifty_parts",
-    "stuck",
     "slopes",
 ]
 RESULTS = Path(__file__).parent / "RESULTS.md"

@@ -188,10 +188,11 @@ def test_some_of_the_instances(patched, tmp_path):
 
 def test_seeds_are_what_they_were():
     """NumPy's generator must go on giving the same numbers."""
-    assert suite.UNSEEN_SEEDS[:3] == (540490, 649778, 762522)
+    assert suite.UNSEEN_SEEDS[:3] == (537250, 526739, 821875)
     assert suite.KINDS_SEEDS[:3] == (331893, 729668, 655412)
     assert suite.TUNED_SEEDS[20:23] == (202636, 768759, 823402)
     assert suite.TUNED_SEEDS[44:47] == (627122, 539017, 838734)
+    assert suite.TUNED_SEEDS[68:71] == (540490, 649778, 762522)
     fresh = {*suite.UNSEEN_SEEDS, *suite.KINDS_SEEDS}
     assert len(fresh) == 48
     assert not fresh & set(suite.TUNED_SEEDS)
@@ -294,11 +295,11 @@ def test_the_suite_is_what_it_is_said_to_be():
     assert set(suite.TUNING) < {entry.instance for entry in tuned}
     assert sum(name.startswith("drawn") for name in suite.TUNING) == 20
     first, others = ([th.instance(entry.instance) for entry in group] for group in (unseen, kinds))
-    assert max(one.sets.dimension for one in first) == 10
+    assert max(one.sets.dimension for one in first) == 5
     assert max(len(one.sets.rows) * one.sets.dimension**2 for one in first) <= 1_000
     ranked = first + others
     assert {2, 20} == {f(one.sets.dimension for one in ranked) for f in (min, max)}
-    assert {2, 100} == {f(one.sets.largest for one in ranked) for f in (min, max)}
+    assert {2, 50} == {f(one.sets.largest for one in ranked) for f in (min, max)}
     assert {0.1, 2.0} == {f(one.noise for one in ranked) for f in (min, max)}
     assert {1, 10} == {f(one.sets.contexts for one in ranked) for f in (min, max)}
     assert min(one.probabilities.min() for one in ranked) < 0.02

@@ -334,12 +334,19 @@ def test_forged_files_are_refused(tmp_path, change, message):
     assert message in str(caught.value)
 
 
-@pytest.mark.parametrize("field", ["best", "rivals"])
-def test_indices_in_a_file_are_those_of_rows(tmp_path, field):
+def test_indices_in_a_file_are_those_of_rows(tmp_path):
     def change(content):
-        content["state"]["plan"][field][0] = 5
+        content["state"]["values"]["best"][0] = 5
 
-    with pytest.raises(th.BadFile, match=rf"state.plan.{field}: indices below 5 expected"):
+    with pytest.raises(th.BadFile, match="state.values.best: indices below 5 expected"):
+        th.Learner.load(forged(tmp_path / "state.json", change, th.Thrifty()))
+
+
+def test_a_file_of_the_first_edition_of_thrifty_says_which_version_reads_it(tmp_path):
+    def change(content):
+        content["parameters"] = {"noise": "known", "pace": 15.0}
+
+    with pytest.raises(th.BadFile, match=r"that of thrifty 0\.2, which reads this file"):
         th.Learner.load(forged(tmp_path / "state.json", change, th.Thrifty()))
 
 

@@ -64,6 +64,9 @@ def policy_and_sets(
         raise InvalidInput("contexts", "the same action sets as those given", saved)
     if content["policy"] == "ids":  # up to 0.2.0 the ridge was 1 and no parameter
         content["parameters"].setdefault("ridge", 1.0)
+    if content["policy"] == "thrifty" and "pace" in content["parameters"]:
+        which = "that of thrifty 0.2, which reads this file"
+        raise InvalidInput("policy", "the policy thrifty of this version", which)
     if policy is None:
         if content["policy"] not in POLICIES:
             raise UnknownName("policy", content["policy"], POLICIES)
