@@ -20,6 +20,7 @@ NAMES = [
     "startup",
     "cold_start",
     "studies",
+    "frontier",
     "slopes",
 ]
 RESULTS = Path(__file__).parent / "RESULTS.md"

@@ -2,6 +2,7 @@
 
 import json
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,10 +13,13 @@ from thrifty.experiments import arena, suite
 from thrifty.experiments.arena import Step
 from thrifty.experiments.relative import least_regret
 from thrifty.experiments.suite import Entry
+from thrifty.experiments.tuning import entrants, playable
 from thrifty.report.html import write_html
 from thrifty.report.markdown import write_markdown
 from thrifty.report.wording import plain
+from thrifty.studies.tasks import Task, compute
 
+DOCS = Path(__file__).parents[2] / "docs"
 GROUPS = {
     "unseen": (Entry("fixed-u0.1"), Entry("scenario-one")),
     "kinds": (
@@ -323,3 +327,41 @@ def test_the_kinds_are_those_that_the_page_tells_of():
         for entry in found[kind]:
             rows, dimension = th.instance(entry.instance).sets.rows.shape
             assert rows * dimension**2 <= 300
+
+
+STALE = (
+    "docs/arena.md is stale: thrifty arena --full, then thrifty report arena --markdown "
+    "docs/arena.md"
+)
+DOCUMENTED = json.loads((DOCS / "arena.numbers.json").read_text())
+
+
+def test_the_documented_arena_has_these_policies_and_instances():
+    """Each policy has played, in the numbers that the documentation keeps, what it can."""
+    found = {
+        (entry["section"], entry["policy"], entry["instance"], entry["rewards"])
+        for entry in DOCUMENTED
+    }
+    assert found == {
+        (group, spec, entry.instance, entry.rewards)
+        for group in suite.DEFAULT_GROUPS
+        for entry in suite.GROUPS[group]
+        for spec in entrants()
+        if playable(th.policy(spec), [entry.instance])
+    }, STALE
+    assert min(entry["replications"] for entry in DOCUMENTED) >= arena.FULL[0].replications, STALE
+
+
+@pytest.mark.parametrize("spec", entrants())
+def test_the_documented_arena_is_of_this_code(spec):
+    """The first replication at the shortest horizon has the documented regret, to the last bit."""
+    own = [entry for entry in DOCUMENTED if entry["policy"] == spec]
+    for entry in own[:: max(1, len(own) // 6)]:
+        task = Task(
+            th.instance(entry["instance"]),
+            th.policy(spec),
+            entry["horizon"],
+            rewards=entry["rewards"],
+        )
+        batch = compute(task.chunks(range(1))[0])
+        assert float(batch.regret[0, -1].sum()) == entry["first"], STALE

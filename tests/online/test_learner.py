@@ -338,7 +338,7 @@ def test_indices_in_a_file_are_those_of_rows(tmp_path):
     def change(content):
         content["state"]["values"]["best"][0] = 5
 
-    with pytest.raises(th.BadFile, match="state.values.best: indices below 5 expected"):
+    with pytest.raises(th.BadFile, match=r"state\.values\.best: indices below 5 expected"):
         th.Learner.load(forged(tmp_path / "state.json", change, th.Thrifty()))
 
 

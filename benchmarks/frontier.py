@@ -1,0 +1,92 @@
+"""Mean against tail: thrifty at several cautions, and rivals at several values of their parameter.
+
+Draws docs/figures/frontier.svg.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from matplotlib.figure import Figure
+
+import thrifty as th
+from thrifty.experiments.standings import BASELINE, Standing, standings
+from thrifty.experiments.suite import TUNING
+from thrifty.report.drawing import COLOURS, plain_ticks, save_figure
+from thrifty.report.wording import power, with_error
+
+TITLE = "Mean against tail"
+HORIZON, REPLICATIONS = 10**4, 400
+# by policy: the specs, up to the value of the parameter, and the values
+FAMILIES = {
+    "thrifty": ("thrifty:caution=", (0, 0.2, 0.4, 0.7, 1)),
+    "lints": ("lints:scale=", (0.5, 0.7, 0.85, 1)),
+    "linucb": ("linucb:width=alpha,alpha=", (1, 1.5, 2, 3)),
+    "vids": ("vids:draws=anew,samples=", (50,)),
+}
+FIGURE = Path(__file__).parent.parent / "docs" / "figures" / "frontier"
+
+
+def measure() -> str:
+    """Relative regret and CVaR of each policy, geometric means over the tuning instances."""
+    specs = {
+        name: [th.policy(f"{head}{value}").spec for value in values]
+        for name, (head, values) in FAMILIES.items()
+    }
+    study = th.run(
+        list(TUNING),
+        list(dict.fromkeys([BASELINE, *(spec for own in specs.values() for spec in own)])),
+        horizon=HORIZON,
+        replications=REPLICATIONS,
+        seed=1,
+    )
+    found = {one.policy: one for one in standings(study.results)}
+    draw({name: [found[spec] for spec in own] for name, own in specs.items()})
+    lines = [
+        "| policy | relative regret | CVaR | median | on its worst instance | stuck runs |",
+        "|---|---:|---:|---:|---:|---:|",
+        *(_line(found[spec]) for own in specs.values() for spec in own),
+        "",
+        f"n = {power(HORIZON)}, {REPLICATIONS} replications of {len(TUNING)} instances that were "
+        "used for tuning.",
+    ]
+    return "\n".join(lines)
+
+
+def _line(one: Standing) -> str:
+    return (
+        f"| `{one.policy}` | **{with_error(one.ratio, one.error)}** | "
+        f"{with_error(one.cvar, one.cvar_error)} | {one.median:.3g} | "
+        f"{with_error(one.worst, one.worst_error)} | {one.stuck} of {one.runs:,} |"
+    )
+
+
+def draw(found: Mapping[str, Sequence[Standing]]) -> None:
+    """One line per policy: mean regret and CVaR relative to the baseline, with standard errors."""
+    figure = Figure(figsize=(6.4, 4.4), layout="constrained")
+    axes = figure.add_subplot()
+    for name, own in found.items():
+        axes.errorbar(
+            [one.ratio for one in own],
+            [one.cvar for one in own],
+            xerr=[one.error for one in own],
+            yerr=[one.cvar_error for one in own],
+            color=COLOURS[name],
+            marker="o",
+            markersize=4,
+            linewidth=1.2,
+            label=name,
+        )
+        for one, value in zip(own, FAMILIES[name][1], strict=True):
+            place = (one.ratio, one.cvar)
+            axes.annotate(f"{value:g}", place, (4, 4), textcoords="offset points", fontsize=8)
+    axes.set(
+        xscale="log",
+        yscale="log",
+        xlabel=f"mean regret relative to {BASELINE}",
+        ylabel="mean of the worst 2 % of runs, relative",
+    )
+    plain_ticks(axes.xaxis)
+    plain_ticks(axes.yaxis)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False)
+    save_figure(figure, FIGURE, ("svg",))
