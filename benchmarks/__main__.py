@@ -14,6 +14,7 @@ NAMES = [
     "against_cvxpy",
     "rounds",
     "peers",
+    "latency",
     "oam_knobs",
     "warm_start",
     "growth",
