@@ -72,14 +72,14 @@ OWN = ("thrifty", "thrifty:noise=known")
 # the winners of docs/tuning.md, which `python -m benchmarks.tuning` writes
 TUNED = {
     "lints": "lints:scale=0.5",
-    "linucb": "linucb:width=alpha,alpha=1.5",
+    "linucb": "linucb:width=alpha,alpha=2",
     "ids": "ids",
     "solid": "solid:level=0.5",
     "linmed": "linmed",
     "squarecb": "squarecb:c=100",
     "oam": "oam",
     "ossb": "ossb",
-    "endoa": "endoa:c=0.3",
+    "endoa": "endoa:c=0",
     "del": "del:gamma=0.1",
     "egreedy": "egreedy:epsilon=3,decay=1",
 }
