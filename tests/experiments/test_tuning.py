@@ -46,7 +46,7 @@ def test_every_policy_of_the_library_enters_once():
     assert {spec.partition(":")[0] for spec in found} == set(POLICIES)
     for spec in (*found, *TUNED.values()):
         assert th.policy(spec).spec == spec
-    assert {"linucb:width=fn", "lints:inflation=theory", "thrifty:noise=estimate"} < set(found)
+    assert {"linucb:width=fn", "lints:inflation=theory", "thrifty:noise=known"} < set(found)
     assert set(PUBLISHED) < set(found)
 
 
