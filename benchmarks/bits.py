@@ -17,7 +17,7 @@ from thrifty.policies import POLICIES
 from thrifty.problem.catalog import CATALOG
 
 VARIANTS = (
-    "thrifty:noise=estimate",
+    "thrifty:noise=known",
     "thrifty:level=log,wait=1",
     "oam:c=1",
     "oam:epsilon=literal",

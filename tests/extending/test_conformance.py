@@ -20,7 +20,7 @@ VARIANTS = [
     "vids:samples=10,draws=anew",
     "linmed:alpha_emp=0,alpha_opt=1",
     "ossb:epsilon=0.1,gamma=0.1",
-    "thrifty:noise=estimate",
+    "thrifty:noise=known",
     "solid:kappa=0,price_step=1,decay=0.5,reset=no",
 ]
 
