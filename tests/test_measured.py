@@ -108,10 +108,3 @@ def test_the_arena_is_quoted(page):
     table = documented("docs/arena.md", header)
     assert documented(page, header) == table, f"copy the first table of docs/arena.md to {page}"
     assert len(table) > 3
-
-
-def test_the_growth_of_regret_is_quoted():
-    title = "Growth of thrifty's regret with log n"
-    section = RESULTS.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
-    table = [line for line in section.splitlines() if line.startswith("|")]
-    assert documented("docs/thrifty.md", table[0]) == table, f"copy {title} to docs/thrifty.md"
