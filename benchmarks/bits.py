@@ -18,7 +18,7 @@ from thrifty.problem.catalog import CATALOG
 
 VARIANTS = (
     "thrifty:noise=known",
-    "thrifty:level=log,wait=1",
+    "thrifty:caution=1",
     "oam:c=1",
     "oam:epsilon=literal",
     "oam:epsilon=0.01,forced=spanner",

@@ -13,9 +13,10 @@ ABOUT = {
     f"seeds derived from a commit, the first {UNSEEN} whose rows times squared dimension are at "
     f"most {LARGEST:,}: larger ones take some policies too long. They are of the same family as "
     "most instances that thrifty was developed on. Their arms are in random order.",
-    "kinds": "Instances and rewards of kinds that were never used for tuning, neither of thrifty "
-    "nor of its rivals, with random seeds derived from a commit: plain bandits, products of "
-    "features, rewards 0 and 1, heavy tails, and a noise that policies are told wrongly. Up to "
+    "kinds": "Instances and rewards of kinds on which neither the rivals were tuned nor the "
+    "defaults of thrifty chosen (an early comparison of its prototypes had five plain bandits and "
+    "products, of other seeds), with random seeds derived from a commit: plain bandits, products "
+    "of features, rewards 0 and 1, heavy tails, and a noise that policies are told wrongly. Up to "
     f"n = {power(LONGEST['kinds'])}.",
     "tuned": "Instances of the paper and of the literature, and earlier draws. They were used "
     "while the policy thrifty was developed, and rivals were tuned on some of them, so results "
@@ -47,8 +48,9 @@ LEAD = (
     "else those in docs/policies.md; or tuned: by one rule for all rivals, on instances that are "
     "not ranked on below (docs/tuning.md); or both, where these are the same. thrifty is our own: "
     "it was developed, and its defaults were chosen, on instances that include those. Policies "
-    "with a prior, thrifty and lints among them, assume theta ~ N(0, I), which suits instances "
-    "with |theta| from 0.2 to 3. vids has 50 samples of the posterior in each round, to save time; "
+    "with a prior, lints among them, assume theta ~ N(0, I), which suits instances with |theta| "
+    "from 0.2 to 3; thrifty does so with noise=known, and otherwise begins with the variance of "
+    "the noise in place of 1. vids has 50 samples of the posterior in each round, to save time; "
     "with more it may rank elsewhere.",
     "All policies play the same number of replications. In a full arena the five best of a group "
     "at a horizon, and always thrifty and lints, then play more, in addition to those that have "
