@@ -105,9 +105,9 @@ class ThriftyTwin(Twin):
         self.estimate, self.caution = estimate, caution
 
     def start(self, *args, **kwargs):
-        self.ridge = 1.0 if self.estimate else kwargs["noise"] ** 2
+        self.ridge = kwargs["noise"] ** 2
         super().start(*args, **kwargs)
-        self.scale, self.squares, self.seen = 0.0 if self.estimate else 1.0, 0.0, 0
+        self.scale, self.squares, self.seen = 1.0, 0.0, 0
         self.due, self.found = None, {}
 
     def learn(self, context, arm, reward):
@@ -116,55 +116,51 @@ class ThriftyTwin(Twin):
         self.seen += 1
 
     def decide(self):
-        uniform, logdet = self.uniforms.random(), np.linalg.slogdet(self.V)[1]
-        if self.due is None or logdet >= self.due[0] or self.t >= self.due[1]:
+        whether, which = self.uniforms.random(2)
+        if self.due is None or np.linalg.slogdet(self.V)[1] >= self.due[0] or self.t >= self.due[1]:
+            self.fit()
+            logdet = np.linalg.slogdet(self.V)[1]
             self.due = (logdet + math.log(1.1) * max(1, self.d / 4), 1.1 * self.t)
             self.found = {}
-            self.fit()
         means = self.means()
         greedy = self.argmax(means)
         if self.found.get(self.context, (None,))[0] != greedy:
-            self.found[self.context] = (greedy, *self.evaluate(greedy))
-        _, lost, info = self.found[self.context]
-        if lost > 0:
-            gaps = {row: lost + means[greedy] - means[row] for row in self.offered}
+            self.found[self.context] = (greedy, self.improvements(means, greedy))
+        losses = self.found[self.context][1]
+        if losses.max() > 0:
+            bounds = np.cumsum(losses) / losses.sum()
+            question = self.offered[int(np.searchsorted(bounds, which, side="right"))]
+            along = np.linalg.solve(self.V, self.X[greedy] - self.X[question])
+            info = {row: (self.X[row] @ along) ** 2 for row in self.offered}
+            gaps = {row: losses.max() + means[greedy] - means[row] for row in self.offered}
             row, p = least_ratio(self.offered, greedy, gaps, info)
-            if row != greedy and uniform < p:
+            if row != greedy and whether < p:
                 return row, "explore"
         return greedy, "exploit"
 
     def fit(self):
         """Noise and prior; a changed ridge changes V."""
-        if self.squares == 0:
-            return
         theta = self.theta()
-        if self.estimate:
-            self.noise = math.sqrt((self.squares - theta @ self.b) / self.seen)
-            self.scale = max(self.scale, self.noise**2)
         determined = self.d - self.ridge * np.trace(np.linalg.inv(self.V))
+        if self.estimate and self.seen:
+            gram = self.V - self.ridge * np.eye(self.d)
+            residuals = self.squares - 2 * theta @ self.b + theta @ gram @ theta
+            self.noise = math.sqrt((self.noise**2 + residuals) / (1 + self.seen - determined))
+            self.scale = max(self.scale, min(self.noise**2, self.squares / self.seen))
         scale = max(self.scale, (2 * self.scale + theta @ theta) / (2 + determined))
         ridge = self.noise**2 / scale
         if abs(ridge - self.ridge) >= 0.1 * self.ridge:
             self.V += (ridge - self.ridge) * np.eye(self.d)
             self.ridge = ridge
 
-    def evaluate(self, greedy):
-        """D, and the information of each row on offer, by covariances of differences."""
-        theta, inverse = self.theta(), np.linalg.inv(self.V)
-        others = [row for row in self.offered if (self.X[row] != self.X[greedy]).any()]
-        U = self.X[greedy] - self.X[others]
-        cov = U @ inverse @ U.T
-        gaps, distances = np.maximum(U @ theta, 0), np.diag(cov)
-        errors = self.noise * np.sqrt(distances)
-        z = gaps / errors
-        improvements = errors * (norm.pdf(z) - (1 - self.caution) * z * norm.sf(z))
-        weights = norm.pdf(z) ** 2 / norm.sf(z)
-        shared = cov**2 @ (weights / distances)  # shifts of each difference, by all arms
-        shares = weights * distances / shared
-        lost = max([0, (shares * improvements).sum(), *improvements])
-        told = self.X[self.offered] @ inverse @ U.T
-        info = dict(zip(self.offered, told**2 @ (weights / distances), strict=True))
-        return lost, info
+    def improvements(self, means, greedy):
+        """What may be lost to each row on offer, by the moments of their differences."""
+        U = self.X[greedy] - self.X[self.offered]
+        errors = self.noise * np.sqrt(np.einsum("ki,ij,kj->k", U, np.linalg.inv(self.V), U))
+        gaps = means[greedy] - means[self.offered]
+        same = (U == 0).all(axis=1)
+        z = gaps / np.where(same, 1, errors)
+        return np.where(same, 0, errors * norm.pdf(z) - (1 - self.caution) * gaps * norm.sf(z))
 
 
 class SOLIDTwin(Twin):

@@ -196,14 +196,6 @@ def invert_positive(matrix: Floats, inverse: Floats) -> None:
             inverse[i, j], inverse[j, i] = total, total
 
 
-@kernel
-def add_outer(matrix: Floats, weight: float, vector: Floats) -> None:
-    """matrix (d, d) += weight vector vector^T."""
-    for i in range(vector.size):
-        for j in range(vector.size):
-            matrix[i, j] += weight * vector[i] * vector[j]
-
-
 @compiled
 def take_columns(vectors: Floats, chosen: Ints) -> Floats:
     """The chosen columns of vectors (d, n), contiguous."""

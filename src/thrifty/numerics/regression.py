@@ -52,7 +52,7 @@ class Regression(NamedTuple):
     norms: Floats  # (k,) ||x||^2 in V^-1
     outside: Bools  # (k,) whether an arm lies outside the span of V
     totals: Records  # (1,) of Totals
-    step: WorkSpace  # (d,)
+    step: WorkSpace  # (d,) V^-1 times a vector
     along: WorkSpace  # (k,)
     invert: Any  # `invert`, or without a ridge `pseudo_invert`, behind a pointer
     tracked: bool  # whether means and norms of all arms are always current; else see update_arms
@@ -111,6 +111,19 @@ def observe_removed(regression: Regression, features: Floats, reward: float) -> 
     regression.base[:] += np.outer(features, features)
     regression.base_sums[:] += reward * features
     rebuild(regression)
+
+
+@kernel
+def squared_distance(regression: Regression, row: int, other: int) -> float:
+    """||x - y||^2 in V^-1 of two rows, at least 0; leaves V^-1 (x - y) in `step`."""
+    rows, inverse, step, total = regression.rows, regression.inverse, regression.step, 0.0
+    for i in range(step.size):
+        along = 0.0
+        for j in range(step.size):
+            along += inverse[i, j] * (rows[row, j] - rows[other, j])
+        step[i] = along
+        total += (rows[row, i] - rows[other, i]) * along
+    return max(0.0, total)
 
 
 @kernel

@@ -33,7 +33,13 @@ from thrifty.errors import InvalidInput
 from thrifty.numerics.arrays import Floats, Ints, WorkSpace, positive_number
 from thrifty.numerics.compilation import kernel
 from thrifty.numerics.dense import invert_positive
-from thrifty.numerics.regression import Regression, observe, start_regression, update_arms
+from thrifty.numerics.regression import (
+    Regression,
+    observe,
+    squared_distance,
+    start_regression,
+    update_arms,
+)
 from thrifty.numerics.widths import oful_width
 from thrifty.policies.base import Policy
 from thrifty.policies.shared.ledger import Ledger, start_ledger
@@ -192,21 +198,9 @@ def _find_divergences(state: State, arms: Ints, greedy: int) -> None:
         state.divergences[row] = 1.0
         if ids[row] != ids[greedy]:
             gap = regression.means[greedy] - regression.means[row]
-            error = width * math.sqrt(_squared_distance(regression, row, greedy))
+            error = width * math.sqrt(squared_distance(regression, row, greedy))
             if error > 0.0:
                 state.divergences[row] = math.exp(-((gap / error) ** 2))
-
-
-@kernel
-def _squared_distance(regression: Regression, row: int, other: int) -> float:
-    """||x - y||^2 in V^-1 of two rows, at least 0."""
-    rows, inverse, total = regression.rows, regression.inverse, 0.0
-    for i in range(rows.shape[1]):
-        along = 0.0
-        for j in range(rows.shape[1]):
-            along += inverse[i, j] * (rows[row, j] - rows[other, j])
-        total += (rows[row, i] - rows[other, i]) * along
-    return max(0.0, total)
 
 
 @kernel

@@ -1,18 +1,20 @@
-"""Thrifty, our own policy: pairwise information-directed sampling in feature space.
+"""Thrifty, our own policy: information-directed sampling, one question at a time.
 
-Greedy play is mixed with one other arm, so that (expected loss)^2 / (information about better arms)
-is least (Russo and Van Roy 2014), under a Gaussian posterior of theta and with each arm compared
-with the greedy one alone: closed formulas, no samples, no program to solve, no horizon. The steps
-of a round, numbered as in docs/thrifty.md; none of it is proved:
+A question is whether another arm is better than the greedy one. One is drawn, the more often the
+more greedy play may lose to that arm, and greedy play is mixed with the arm that answers it best,
+so that (expected loss)^2 / information is least (Russo and Van Roy 2014): closed formulas under a
+Gaussian posterior of theta, no samples, no program to solve, no horizon. The steps of a round,
+numbered as in docs/thrifty.md; none of it is proved:
 
 1. the model: theta ~ N(0, scale I), and the noise, both learned from the rewards;
 2. the greedy arm x^, and for each other arm x of the set its gap and the standard error of that;
-3. what greedy play may lose, D: the expected improvements of other arms over x^, and a share
-   `caution` of what Thompson sampling would pay; arms that go together count once;
-4. the information of a pull: how far it would move estimates if other arms were better than x^;
-5. the mixture of x^ and one other arm with the least information ratio.
+3. what greedy play may lose to x: the expected improvement of x over x^, and a share `caution` of
+   what Thompson sampling would pay for x;
+4. the question: is x better? drawn in proportion to what may be lost to it;
+5. the information of a pull: how far it would move the estimated gap between x and x^, squared;
+6. the mixture of x^ and one other arm with the least information ratio.
 
-Steps 3 and 4 are repeated only when estimates have changed enough to matter.
+Steps 2 and 3 are repeated only when estimates have changed enough to matter.
 """
 
 import math
@@ -21,30 +23,24 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from thrifty.numerics.arrays import Floats, Ints, Rows, WorkSpace
+from thrifty.numerics.arrays import Floats, Ints, Rows
 from thrifty.numerics.compilation import kernel
-from thrifty.numerics.dense import add_outer
 from thrifty.numerics.records import Record, Records
 from thrifty.numerics.regression import (
     Regression,
     observe,
     refresh,
+    squared_distance,
     start_regression,
     update_arms,
 )
 from thrifty.policies.base import Policy
 from thrifty.policies.shared.ledger import Ledger, Renumbering, start_ledger
-from thrifty.policies.shared.selection import greedy_arm, least_ratio
+from thrifty.policies.shared.selection import draw_arm, greedy_arm, least_ratio
 from thrifty.policies.shared.stubs import Choice, choose, implements, learn
-from thrifty.policies.shared.value_of_information import (
-    expected_improvement,
-    expected_squared_shift,
-    quadratic_forms,
-)
 from thrifty.problem.action_sets import ActionSets
 
 EXPLOIT, EXPLORE = range(2)
-UNKNOWN_RIDGE = 1.0  # the ridge at first, if the noise is estimated: theta ~ N(0, noise^2 I)
 PRIOR_DIMENSIONS = 2.0  # how many dimensions of data the first prior counts for
 LEAST_RIDGE = 1e-13  # as a share of the longest arm squared: less would be rounding
 GROWTH = 0.1  # of det V, or of t, until values are computed again; of the ridge, until it changes
@@ -53,7 +49,7 @@ DIMENSIONS = 4  # per factor 1 + GROWTH of det V: in many dimensions it grows fa
 
 @dataclass(frozen=True, kw_only=True)
 class Thrifty(Policy):
-    """Mix the greedy arm with another one for the least information ratio.
+    """Mix the greedy arm with the one that best tells whether another arm is better.
 
     There is nothing to tune. caution is a choice: more of it costs regret in most runs and makes
     bad runs rarer.
@@ -63,7 +59,7 @@ class Thrifty(Policy):
     noise : `estimate`, the standard deviation of the rewards is estimated; or `known`, it is as
         given
     caution : 0 explores for what greedy play is expected to lose; 1 may spend as much on
-        exploration in a round as Thompson sampling would
+        exploration in a round as Thompson sampling would on the most promising arm
     """
 
     noise: str = "estimate"
@@ -77,29 +73,24 @@ class Thrifty(Policy):
         self._at_least(0, "caution")
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
-        (k, d), known = sets.rows.shape, self.noise == "known"
+        k, d = sets.rows.shape
         least_ridge = LEAST_RIDGE * float((sets.rows**2).sum(axis=1).max())
-        # the prior is N(0, I), or N(0, noise^2 / UNKNOWN_RIDGE I)
-        ridge = max(noise**2 if known else UNKNOWN_RIDGE, least_ridge)
+        ridge = max(noise**2, least_ridge)  # the first prior is N(0, I)
         return State(
-            start_ledger(sets, uniforms=1),
+            start_ledger(sets, uniforms=2),
             start_regression(sets.rows, ridge=ridge, largest_set=sets.largest),
-            model=Model.new(noise=noise, ridge=ridge, scale=1.0 if known else 0.0),
+            model=Model.new(noise=noise, ridge=ridge, scale=1.0),
             responses=np.zeros(d),
             schedule=Schedule.new(),
             values=Values(
                 best=np.zeros(sets.contexts, dtype=np.int64),
                 epochs=np.zeros(sets.contexts, dtype=np.int64),
                 losses=np.zeros(sets.contexts),
-                information=np.zeros(k),
                 improvements=np.zeros(k),
-                shifts=np.zeros(k),
-                directions=np.zeros((d, d)),
-                along=np.zeros(d),
             ),
             noise=noise,
             least_ridge=least_ridge,
-            known=known,
+            known=self.noise == "known",
             caution=float(self.caution),
         )
 
@@ -123,7 +114,7 @@ class Model(Record):
 
     noise: float  # standard deviation of the rewards, known or estimated
     ridge: float
-    scale: float  # the prior variance of an entry of theta at first
+    scale: float  # the first prior variance of an entry of theta; it only grows
     squares: float  # sum of squared rewards
     rewards: float  # how many
 
@@ -141,12 +132,8 @@ class Values(NamedTuple):
 
     best: Rows  # (M,) the greedy row that it was computed for
     epochs: Ints  # (M,) when; 0 for never
-    losses: Floats  # (M,) D: what greedy play may lose in a round
-    information: Floats  # (k,) x^T T x: information of a pull about better arms
-    improvements: WorkSpace  # (k,) what greedy play may lose to a row alone
-    shifts: WorkSpace  # (k,) expected squared shift of <x^ - x, theta_hat> if x turns out better
-    directions: WorkSpace  # (d, d) T: that of theta_hat, summed over arms
-    along: WorkSpace  # (d,) V^-1 (x^ - x)
+    losses: Floats  # (M,) the largest of the improvements
+    improvements: Floats  # (k,) what greedy play may lose to a row in a round
 
 
 class State(NamedTuple):
@@ -166,17 +153,19 @@ class State(NamedTuple):
 
 @implements(choose, State)
 def _choose(state: State, context: int, arms: Ints) -> Choice:
-    if _starts_epoch(state):
-        _estimate_noise(state)
-        _update_prior(state)
+    if _is_due(state):
+        _fit_model(state)
+        _start_epoch(state)
     update_arms(state.regression, arms)
     greedy = greedy_arm(state.regression, arms)
     if not _is_current(state, context, arms, greedy):
         _evaluate(state, context, arms, greedy)
-    row, probability = _informative_arm(state, context, arms, greedy)
-    if row != greedy and state.ledger.uniforms[0] < probability:
-        state.ledger.counters[0].explored += 1
-        return Choice(row, EXPLORE)
+    if _may_explore(state, context, arms, greedy):
+        question = draw_arm(state.values.improvements, arms, state.ledger.uniforms[1])
+        row, probability = _answer(state, context, arms, greedy, question)
+        if state.ledger.uniforms[0] < probability:
+            state.ledger.counters[0].explored += 1
+            return Choice(row, EXPLORE)
     return Choice(greedy, EXPLOIT)
 
 
@@ -195,61 +184,75 @@ def _count_reward(model: Records, reward: float) -> None:
 
 
 @kernel
-def _starts_epoch(state: State) -> bool:
-    """Whether det V or t has grown enough; then the next epoch is scheduled."""
+def _is_due(state: State) -> bool:
+    """Whether det V or t has grown enough for a new epoch."""
+    schedule, logdet = state.schedule, state.regression.totals[0].logdet
+    t = state.ledger.counters[0].rounds + 1.0
+    return schedule[0].epoch == 0 or logdet >= schedule[0].logdet or t >= schedule[0].next_round
+
+
+@kernel
+def _start_epoch(state: State) -> None:
+    """Values are out of date; schedule the next epoch."""
     schedule, regression = state.schedule, state.regression
-    t, logdet = state.ledger.counters[0].rounds + 1.0, regression.totals[0].logdet
-    if schedule[0].epoch > 0 and logdet < schedule[0].logdet and t < schedule[0].next_round:
-        return False
     growth = math.log1p(GROWTH) * max(1.0, regression.theta.size / DIMENSIONS)
     schedule[0].epoch += 1
-    schedule[0].logdet = logdet + growth
-    schedule[0].next_round = t * (1.0 + GROWTH)
-    return True
+    schedule[0].logdet = regression.totals[0].logdet + growth
+    schedule[0].next_round = (state.ledger.counters[0].rounds + 1.0) * (1.0 + GROWTH)
 
 
 @kernel
-def _estimate_noise(state: State) -> None:
-    """Step 1, if the noise is unknown: noise^2 = (sum r^2 - <theta_hat, sum r x>) / rewards r.
+def _fit_model(state: State) -> None:
+    """Step 1: the noise, if it is unknown, and the prior N(0, scale I), scale = noise^2 / ridge.
 
-    The estimate under theta ~ N(0, noise^2 / ridge I). As long as all rewards are 0, any number
-    gives the same decisions.
-    """
-    if state.known:
-        return
-    theta, model = state.regression.theta, state.model
-    residual = model[0].squares
-    for i in range(theta.size):
-        residual -= state.responses[i] * theta[i]
-    model[0].noise = math.sqrt(residual / model[0].rewards) if residual > 0.0 else 1.0
-
-
-@kernel
-def _update_prior(state: State) -> None:
-    """Step 1: fit the prior N(0, scale I) of theta, scale = noise^2 / ridge.
-
-    The data determine d - ridge tr V^-1 dimensions, in which |theta_hat|^2 is expected to be scale
-    times as many: the fixed point of MacKay's evidence procedure, in which the prior counts for so
-    many dimensions more. A shorter theta is no reason to explore less: it may be long where it was
-    not looked at.
+    The data determine d - ridge tr V^-1 dimensions. The rewards beyond these determine the noise;
+    the estimate before counts for one reward. |theta_hat|^2 is expected to be scale times as many
+    as these dimensions: the fixed point of MacKay's evidence procedure, in which the first scale
+    counts for PRIOR_DIMENSIONS more. A shorter theta is no reason to explore less: it may be long
+    where it was not looked at.
     """
     regression, model = state.regression, state.model
-    if model[0].squares <= 0.0:
-        return
-    length, determined = 0.0, float(regression.theta.size)
+    length, determined = 0.0, 0.0
     for i in range(regression.theta.size):
         length += regression.theta[i] ** 2
-        determined -= model[0].ridge * regression.inverse[i, i]
-    if not state.known:  # a lower estimate of the noise is no reason to expect a shorter theta
-        model[0].scale = max(model[0].scale, model[0].noise ** 2 / UNKNOWN_RIDGE)
+        determined += max(0.0, 1.0 - model[0].ridge * regression.inverse[i, i])
+    if not state.known and model[0].rewards > 0.0:
+        _estimate_noise(state, length, determined)
     first, prior = model[0].scale, PRIOR_DIMENSIONS
-    scale = max(first, (prior * first + length) / (prior + max(determined, 0.0)))
-    ridge = max(model[0].noise ** 2 / scale, state.least_ridge)
-    if abs(ridge - model[0].ridge) >= GROWTH * model[0].ridge:
-        for i in range(regression.theta.size):
-            regression.base[i, i] += ridge - model[0].ridge
-        model[0].ridge = ridge
-        refresh(regression)
+    scale = max(first, (prior * first + length) / (prior + determined))
+    # less noise than that is rounding; with a ridge that is not in proportion, e would be wrong
+    model[0].noise = max(model[0].noise, math.sqrt(state.least_ridge * scale))
+    _set_ridge(regression, model, model[0].noise ** 2 / scale)
+
+
+@kernel
+def _estimate_noise(state: State, length: float, determined: float) -> None:
+    """Step 1: noise^2 = (the one before + squared residuals) / (1 + rewards - determined).
+
+    And what it says about the first scale: a prior much narrower than the noise would take rewards
+    in small units for noise.
+    """
+    theta, model = state.regression.theta, state.model
+    residuals = model[0].squares - model[0].ridge * length
+    for i in range(theta.size):
+        residuals -= state.responses[i] * theta[i]
+    freedom = 1.0 + max(0.0, model[0].rewards - determined)
+    variance = (model[0].noise ** 2 + max(0.0, residuals)) / freedom
+    model[0].noise = math.sqrt(variance)
+    model[0].scale = max(model[0].scale, min(variance, model[0].squares / model[0].rewards))
+
+
+@kernel
+def _set_ridge(regression: Regression, model: Records, ridge: float) -> None:
+    """Change the ridge if that matters."""
+    if abs(ridge - model[0].ridge) < GROWTH * model[0].ridge:
+        return
+    for i in range(regression.theta.size):
+        # what is not the ridge is of removed arms; a difference of ridges would lose small ones
+        removed = max(0.0, regression.base[i, i] - model[0].ridge)
+        regression.base[i, i] = removed + ridge
+    model[0].ridge = ridge
+    refresh(regression)
 
 
 @kernel
@@ -265,89 +268,77 @@ def _is_current(state: State, context: int, arms: Ints, greedy: int) -> bool:
 
 @kernel
 def _evaluate(state: State, context: int, arms: Ints, greedy: int) -> None:
-    """Steps 2 to 4 for the rows arms (n,) of a context: D, T, and information."""
-    offsets, values, rows = state.ledger.offsets, state.values, state.regression.rows
-    first, stop = offsets[context], offsets[context + 1]
-    values.directions[:] = 0.0
-    for n in range(arms.size):
-        _compare(state, arms[n], greedy)
-    values.losses[context] = _loss(state, arms, greedy)
-    quadratic_forms(rows[first:stop], values.directions, values.information[first:stop])
-    values.best[context] = greedy
-    # only values for all arms are used again
-    values.epochs[context] = state.schedule[0].epoch if arms.size == stop - first else 0
-
-
-@kernel
-def _compare(state: State, row: int, greedy: int) -> None:
-    """Steps 2 and 4: compare an arm x with the greedy one, and add it to T."""
-    rows, inverse = state.regression.rows, state.regression.inverse
-    theta, values, along = state.regression.theta, state.values, state.values.along
-    # <x^ - x, theta_hat>, ||x^ - x||^2 in V^-1, and V^-1 (x^ - x)
-    gap, distance = 0.0, 0.0
-    for i in range(theta.size):
-        difference, along[i] = rows[greedy, i] - rows[row, i], 0.0
-        for j in range(theta.size):
-            along[i] += inverse[i, j] * (rows[greedy, j] - rows[row, j])
-        gap += theta[i] * difference
-        distance += along[i] * difference
-    values.improvements[row], values.shifts[row] = 0.0, 0.0
-    if distance > 0.0:  # else it is the same vector
-        gap, error = max(gap, 0.0), state.model[0].noise * math.sqrt(distance)
-        better = 0.5 * math.erfc(gap / error / math.sqrt(2.0))  # probability
-        values.improvements[row] = expected_improvement(gap, error) + state.caution * gap * better
-        values.shifts[row] = distance * expected_squared_shift(gap / error)
-        add_outer(values.directions, values.shifts[row] / distance**2, along)
-
-
-@kernel
-def _loss(state: State, arms: Ints, greedy: int) -> float:
-    """Step 3: what greedy play may lose to the rows arms (n,), D.
-
-    The largest improvement at least. All of them count to the extent that they are not about the
-    same: x by its share of (x^ - x)^T T (x^ - x), the shifts of <x^ - x, theta_hat> by all arms.
-    """
-    values, rows = state.values, state.regression.rows
-    total, largest = 0.0, 0.0
+    """Steps 2 and 3 for the rows arms (n,) of a context."""
+    offsets, values, regression = state.ledger.offsets, state.values, state.regression
+    values.losses[context] = 0.0
     for n in range(arms.size):
         row = arms[n]
-        if values.shifts[row] > 0.0:
-            all_shifts = 0.0
-            for i in range(rows.shape[1]):
-                moved = 0.0
-                for j in range(rows.shape[1]):
-                    moved += values.directions[i, j] * (rows[greedy, j] - rows[row, j])
-                all_shifts += moved * (rows[greedy, i] - rows[row, i])
-            if all_shifts > 0.0:
-                share = min(1.0, values.shifts[row] / all_shifts)
-                total += share * values.improvements[row]
-        largest = max(largest, values.improvements[row])
-    return max(largest, total)
+        error = state.model[0].noise * math.sqrt(squared_distance(regression, greedy, row))
+        gap = regression.means[greedy] - regression.means[row]
+        values.improvements[row] = _improvement(gap, error, state.caution)
+        values.losses[context] = max(values.losses[context], values.improvements[row])
+    values.best[context] = greedy
+    # only values for all arms are used again
+    complete = arms.size == offsets[context + 1] - offsets[context]
+    values.epochs[context] = state.schedule[0].epoch if complete else 0
 
 
 @kernel
-def _informative_arm(state: State, context: int, arms: Ints, greedy: int) -> tuple[int, float]:
-    """Step 5: the arm to mix with the greedy one, and its probability."""
+def _improvement(gap: float, error: float, caution: float) -> float:
+    """Step 3: what may be lost in a round to an arm that is better by N(-gap, error^2).
+
+    Its expected improvement E max(0, N(-gap, error^2)), and a share of gap P(it is better).
+    """
+    if error <= 0.0:  # the same vector
+        return 0.0
+    z = gap / error
+    density = math.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
+    better = 0.5 * math.erfc(z / math.sqrt(2.0))
+    return max(0.0, error * (density - (1.0 - caution) * z * better))
+
+
+@kernel
+def _may_explore(state: State, context: int, arms: Ints, greedy: int) -> bool:
+    """Whether the uniform of this round lets any arm be played: by step 6 p <= loss / gap."""
     means, loss = state.regression.means, state.values.losses[context]
+    uniform = state.ledger.uniforms[0]
+    for n in range(arms.size):
+        gap = means[greedy] - means[arms[n]]
+        if arms[n] != greedy and uniform * gap < loss:
+            return True
+    return False
+
+
+@kernel
+def _answer(
+    state: State, context: int, arms: Ints, greedy: int, question: int
+) -> tuple[int, float]:
+    """Steps 5 and 6: the arm to mix with the greedy one for a question, and its probability."""
+    means, loss = state.regression.means, state.values.losses[context]
+    squared_distance(state.regression, greedy, question)  # for V^-1 (x^ - x)
     row, probability, least = greedy, 0.0, math.inf
-    if loss > 0.0:
-        known = _information(state, greedy)
-        for n in range(arms.size):
-            information = _information(state, arms[n])
-            gap = means[greedy] - means[arms[n]]
-            # otherwise the greedy arm alone has the least ratio
-            if information > known and loss * (information - known) > 2.0 * known * gap:
-                mixture = least_ratio(loss, known, loss + gap, information)
-                if mixture.ratio < least:
-                    row, probability, least = arms[n], mixture.probability, mixture.ratio
+    known = _information(state, greedy)
+    for n in range(arms.size):
+        information = _information(state, arms[n])
+        gap = means[greedy] - means[arms[n]]
+        # otherwise the greedy arm alone has the least ratio
+        if information > known and loss * (information - known) > 2.0 * known * gap:
+            mixture = least_ratio(loss, known, loss + gap, information)
+            if mixture.ratio < least:
+                row, probability, least = arms[n], mixture.probability, mixture.ratio
     return row, probability
 
 
 @kernel
 def _information(state: State, row: int) -> float:
-    """Information of a pull about better arms; less while rewards of the same row are late."""
-    information = state.values.information[row]
+    """Step 5: <y, V^-1 (x^ - x)>^2, by which a pull of y moves the estimated gap of x and x^.
+
+    Less while rewards of y are late: as it will be once they have come.
+    """
+    rows, step, moved = state.regression.rows, state.regression.step, 0.0
+    for i in range(step.size):
+        moved += rows[row, i] * step[i]
     late = state.ledger.chosen[row] - state.regression.pulls[row]
     if late > 0:
-        return information / (1.0 + late * state.regression.norms[row]) ** 2
-    return information
+        moved /= 1.0 + late * state.regression.norms[row]
+    return moved * moved

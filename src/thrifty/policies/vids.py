@@ -35,7 +35,13 @@ from thrifty.errors import InvalidInput
 from thrifty.numerics.arrays import FixedFloats, Floats, Ints, WorkSpace, finite_number
 from thrifty.numerics.compilation import kernel
 from thrifty.numerics.dense import cholesky
-from thrifty.numerics.regression import Regression, observe, start_regression, update_arms
+from thrifty.numerics.regression import (
+    Regression,
+    observe,
+    squared_distance,
+    start_regression,
+    update_arms,
+)
 from thrifty.policies.base import Policy
 from thrifty.policies.shared.ledger import Ledger, start_ledger
 from thrifty.policies.shared.selection import greedy_arm, least_ratio
@@ -158,15 +164,10 @@ def _reach(regression: Regression, arms: Ints, greedy: int, noise: float) -> flo
 
     theta_hat + noise L xi moves the difference of two means by at most noise ||x - y|| |xi|.
     """
-    rows, inverse, least = regression.rows, regression.inverse, math.inf
+    least = math.inf
     for n in range(arms.size):
-        row, distance = arms[n], 0.0
-        for i in range(rows.shape[1]):
-            along = 0.0
-            for j in range(rows.shape[1]):
-                along += inverse[i, j] * (rows[greedy, j] - rows[row, j])
-            distance += along * (rows[greedy, i] - rows[row, i])
-        gap, variance = regression.means[greedy] - regression.means[row], noise**2 * distance
+        gap = regression.means[greedy] - regression.means[arms[n]]
+        variance = noise**2 * squared_distance(regression, greedy, arms[n])
         if variance * least > gap * gap:
             least = gap * gap / variance
     return least * (1.0 - ROUNDING)
