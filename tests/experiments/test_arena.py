@@ -192,11 +192,12 @@ def test_some_of_the_instances(patched, tmp_path):
 
 def test_seeds_are_what_they_were():
     """NumPy's generator must go on giving the same numbers."""
-    assert suite.UNSEEN_SEEDS[:3] == (537250, 526739, 821875)
+    assert suite.UNSEEN_SEEDS[:3] == (15445, 376214, 864281)
     assert suite.KINDS_SEEDS[:3] == (331893, 729668, 655412)
     assert suite.TUNED_SEEDS[20:23] == (202636, 768759, 823402)
     assert suite.TUNED_SEEDS[44:47] == (627122, 539017, 838734)
     assert suite.TUNED_SEEDS[68:71] == (540490, 649778, 762522)
+    assert suite.TUNED_SEEDS[92:95] == (537250, 526739, 821875)
     fresh = {*suite.UNSEEN_SEEDS, *suite.KINDS_SEEDS}
     assert len(fresh) == 48
     assert not fresh & set(suite.TUNED_SEEDS)
