@@ -5,6 +5,10 @@ and Morrison's formula, and so do, for every arm x, its mean <x, theta_hat> and 
 ||x||^2 in V^-1, which is what policies read. Rounding errors accumulate; but pulls are counted and
 rewards summed arm by arm, and `refresh` recomputes everything from these before the errors matter.
 
+Where rewards are pooled, they are added to the base at once, and rows may change from round to
+round. With a memory, what was seen counts less with every later reward:
+V = ridge I + sum of kept^(later rewards) x x^T. Between two refreshes the ridge fades, too.
+
 Without a ridge V is singular until the pulled arms span the space. Until then the inverse is the
 pseudo-inverse and theta_hat the estimate of least norm.
 """
@@ -26,6 +30,7 @@ from thrifty.numerics.records import Record, Records
 # thousand it is recomputed: that costs a hundredth of the rounds between, and keeps the error near
 # that of a direct inversion.
 MAX_ROUNDINGS = 2.0**12
+FADING = 0.1  # of what was seen, between two refreshes; and so of the ridge
 TINY = 1e-15  # a pivot below this share of its diagonal entry is rounding
 
 
@@ -35,6 +40,7 @@ class Totals(Record):
     logdet: float  # log det V, within its span
     roundings: float  # since the last refresh
     outside: int  # how many arms lie outside the span of V
+    ridge: float
 
 
 class Regression(NamedTuple):
@@ -42,8 +48,8 @@ class Regression(NamedTuple):
 
     rows: FixedFloats  # (k, d) the arms
     columns: FixedFloats  # (d, k) the same
-    base: Floats  # (d, d) information that no row accounts for: the ridge, and removed arms
-    base_sums: Floats  # (d,) sum of x times reward over removed arms
+    base: Floats  # (d, d) information that no row accounts for: the ridge, pooled, removed arms
+    base_sums: Floats  # (d,) sum of x times reward over the same
     pulls: Ints  # (k,) rewards seen
     sums: Floats  # (k,) of these rewards
     inverse: Floats  # (d, d) V^-1, or the pseudo-inverse
@@ -56,15 +62,26 @@ class Regression(NamedTuple):
     along: WorkSpace  # (k,)
     invert: Any  # `invert`, or without a ridge `pseudo_invert`, behind a pointer
     tracked: bool  # whether means and norms of all arms are always current; else see update_arms
+    pooled: bool  # whether rewards are added to the base
+    kept: float  # of what was seen, at each reward; 1 if nothing is forgotten
 
 
-def start_regression(rows: Floats, *, ridge: float, largest_set: int | None = None) -> Regression:
+def start_regression(
+    rows: Floats,
+    *,
+    ridge: float,
+    largest_set: int | None = None,
+    pooled: bool = False,
+    memory: float = np.inf,
+) -> Regression:
     """A regression that has seen no rewards, on rows (k, d).
 
     largest_set: how many arms a decision looks at. If given, arms are tracked only where that is
     cheaper, O(k d) per round, than computing one set, O(K d^2). By default all arms are tracked.
+    pooled: whether rows may change; memory: of how many rewards. Both need a ridge.
     """
     k, d = rows.shape
+    pooled = pooled or memory < np.inf
     regression = Regression(
         rows=np.array(rows),
         columns=np.array(rows.T, order="C"),
@@ -77,11 +94,13 @@ def start_regression(rows: Floats, *, ridge: float, largest_set: int | None = No
         means=np.zeros(k),
         norms=np.zeros(k),
         outside=np.zeros(k, dtype=np.bool_),
-        totals=Totals.new(),
+        totals=Totals.new(ridge=ridge),
         step=np.zeros(d),
         along=np.zeros(k),
         invert=_inversion(definite=ridge > 0),
-        tracked=largest_set is None or k <= largest_set * d,
+        tracked=not pooled and (largest_set is None or k <= largest_set * d),
+        pooled=pooled,
+        kept=1.0 - 1.0 / memory,
     )
     _start_estimates(regression)
     return regression
@@ -103,6 +122,7 @@ def carry_regression(old: Regression, new: Regression, where: Ints) -> None:
     new.base_sums[:] = old.base_sums + old.rows[removed].T @ old.sums[removed]
     np.add.at(new.pulls, where[~removed], old.pulls[~removed])
     np.add.at(new.sums, where[~removed], old.sums[~removed])
+    new.totals[0].ridge = old.totals[0].ridge
     rebuild(new)
 
 
@@ -128,12 +148,15 @@ def squared_distance(regression: Regression, row: int, other: int) -> float:
 
 @kernel
 def observe(regression: Regression, row: int, reward: float) -> None:
-    """Add one reward of an arm, in O(k d)."""
+    """Add one reward of an arm, in O(k d), or in O(d^2) if pooled."""
     rows, inverse, theta = regression.rows, regression.inverse, regression.theta
     step, totals = regression.step, regression.totals
     d = theta.size
-    regression.pulls[row] += 1
-    regression.sums[row] += reward
+    if regression.pooled:
+        _pool(regression, row, reward)
+    else:
+        regression.pulls[row] += 1
+        regression.sums[row] += reward
     norm, mean = 0.0, 0.0
     for i in range(d):
         total = 0.0
@@ -157,6 +180,24 @@ def observe(regression: Regression, row: int, reward: float) -> None:
     totals[0].logdet += np.log1p(norm)
     if regression.tracked:
         _track_arms(regression, shrink, pull)
+
+
+@kernel
+def _pool(regression: Regression, row: int, reward: float) -> None:
+    """Add one reward to the base, after some of what it has is forgotten."""
+    rows, base, kept = regression.rows, regression.base, regression.kept
+    inverse, totals, d = regression.inverse, regression.totals, regression.theta.size
+    for i in range(d):
+        regression.base_sums[i] = kept * regression.base_sums[i] + reward * rows[row, i]
+        for j in range(d):
+            base[i, j] = kept * base[i, j] + rows[row, i] * rows[row, j]
+        base[i, i] += (1.0 - kept) * totals[0].ridge
+    if kept < 1.0:
+        totals[0].logdet += d * np.log(kept)
+        totals[0].roundings += (1.0 - kept) / FADING * MAX_ROUNDINGS
+        for i in range(d):
+            for j in range(d):
+                inverse[i, j] /= kept
 
 
 @kernel
@@ -226,6 +267,17 @@ def refresh(regression: Regression) -> None:
     if regression.tracked:
         for row in range(regression.sums.size):
             _update_arm(regression, row)
+
+
+@kernel
+def set_ridge(regression: Regression, ridge: float) -> None:
+    """Change the ridge."""
+    base, totals = regression.base, regression.totals
+    for i in range(regression.theta.size):
+        # the rest is of pooled or removed arms; a difference of ridges would lose small ones
+        base[i, i] = max(0.0, base[i, i] - totals[0].ridge) + ridge
+    totals[0].ridge = ridge
+    refresh(regression)
 
 
 @compiled

@@ -29,7 +29,7 @@ from thrifty.numerics.records import Record, Records
 from thrifty.numerics.regression import (
     Regression,
     observe,
-    refresh,
+    set_ridge,
     squared_distance,
     start_regression,
     update_arms,
@@ -79,7 +79,7 @@ class Thrifty(Policy):
         return State(
             start_ledger(sets, uniforms=2),
             start_regression(sets.rows, ridge=ridge, largest_set=sets.largest),
-            model=Model.new(noise=noise, ridge=ridge, scale=1.0),
+            model=Model.new(noise=noise, scale=1.0),
             responses=np.zeros(d),
             schedule=Schedule.new(),
             values=Values(
@@ -113,7 +113,6 @@ class Model(Record):
     """Noise and prior: theta ~ N(0, noise^2 / ridge I)."""
 
     noise: float  # standard deviation of the rewards, known or estimated
-    ridge: float
     scale: float  # the first prior variance of an entry of theta; it only grows
     squares: float  # sum of squared rewards
     rewards: float  # how many
@@ -211,18 +210,20 @@ def _fit_model(state: State) -> None:
     counts for PRIOR_DIMENSIONS more. A shorter theta is no reason to explore less: it may be long
     where it was not looked at.
     """
-    regression, model = state.regression, state.model
+    regression, totals, model = state.regression, state.regression.totals, state.model
     length, determined = 0.0, 0.0
     for i in range(regression.theta.size):
         length += regression.theta[i] ** 2
-        determined += max(0.0, 1.0 - model[0].ridge * regression.inverse[i, i])
+        determined += max(0.0, 1.0 - totals[0].ridge * regression.inverse[i, i])
     if not state.known and model[0].rewards > 0.0:
         _estimate_noise(state, length, determined)
     first, prior = model[0].scale, PRIOR_DIMENSIONS
     scale = max(first, (prior * first + length) / (prior + determined))
     # less noise than that is rounding; with a ridge that is not in proportion, e would be wrong
     model[0].noise = max(model[0].noise, math.sqrt(state.least_ridge * scale))
-    _set_ridge(regression, model, model[0].noise ** 2 / scale)
+    ridge = model[0].noise ** 2 / scale
+    if abs(ridge - totals[0].ridge) >= GROWTH * totals[0].ridge:
+        set_ridge(regression, ridge)
 
 
 @kernel
@@ -233,26 +234,13 @@ def _estimate_noise(state: State, length: float, determined: float) -> None:
     in small units for noise.
     """
     theta, model = state.regression.theta, state.model
-    residuals = model[0].squares - model[0].ridge * length
+    residuals = model[0].squares - state.regression.totals[0].ridge * length
     for i in range(theta.size):
         residuals -= state.responses[i] * theta[i]
     freedom = 1.0 + max(0.0, model[0].rewards - determined)
     variance = (model[0].noise ** 2 + max(0.0, residuals)) / freedom
     model[0].noise = math.sqrt(variance)
     model[0].scale = max(model[0].scale, min(variance, model[0].squares / model[0].rewards))
-
-
-@kernel
-def _set_ridge(regression: Regression, model: Records, ridge: float) -> None:
-    """Change the ridge if that matters."""
-    if abs(ridge - model[0].ridge) < GROWTH * model[0].ridge:
-        return
-    for i in range(regression.theta.size):
-        # what is not the ridge is of removed arms; a difference of ridges would lose small ones
-        removed = max(0.0, regression.base[i, i] - model[0].ridge)
-        regression.base[i, i] = removed + ridge
-    model[0].ridge = ridge
-    refresh(regression)
 
 
 @kernel
