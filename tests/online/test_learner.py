@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import thrifty as th
+from thrifty.online.listed import ListedLearner
 from thrifty.online.saving import content_of
 from thrifty.online.state_files import pack, to_text
 
@@ -201,7 +202,7 @@ def mistakes():
             f"waits for its reward (each is learned once) expected, got '{done.id} ({done.name})'",
         ),
         (lambda: learner.learn(other, 1.0), "one of this learner's"),
-        (lambda: learner.learn(7, 1.0), "decision: what choose returned expected, got 7"),
+        (lambda: learner.learn(7, 1.0), "(each is learned once) expected, got 7"),
         (lambda: learner.choose("mobil"), "unknown context 'mobil'; did you mean 'mobile'?"),
         (lambda: learner.choose(2), "context: an index from 0 to 1 expected, got 2"),
         (lambda: learner.choose([1]), "context: an index from 0 to 1 expected, got [1]"),
@@ -224,7 +225,7 @@ def mistakes():
             lambda: learner.choose("mobile", available=0),
             "available: a list of arms expected, got 0",
         ),
-        (lambda: learner.explain(0), "decision: what choose returned expected, got 0"),
+        (lambda: learner.explain(0), "decision: what choose returned, or its id expected, got 0"),
         (lambda: learner.change([[1.0, 0.0]]), "sets: thrifty.ActionSets expected"),
         (
             lambda: learner.choose("mobile", available=[3]),
@@ -266,7 +267,7 @@ def test_mistakes_are_named_and_change_nothing():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda document: document.update(version=4), "version 3 of a learner's state expected"),
+        (lambda document: document.update(version=5), "version 4 of a learner's state expected"),
         (lambda document: document.update(version=1), "written by thrifty 0.1; version 0.2 and"),
         (lambda document: document.update(format="other"), "not the state of a thrifty learner"),
         (lambda document: document.pop("digest"), "the digest does not match"),
@@ -433,7 +434,7 @@ def test_the_file_is_plain_json(tmp_path):
 
 def test_only_compiled_policies_and_action_sets_make_a_learner():
     with pytest.raises(th.InvalidInput, match="policy: a compiled policy"):
-        th.Learner(object(), SETS)
+        ListedLearner(object(), SETS)
     with pytest.raises(th.InvalidInput, match=r"sets: thrifty.ActionSets expected"):
         th.LinTS().learner([[1, 0]])
     with pytest.raises(th.InvalidInput, match="noise: a positive number expected"):
@@ -512,7 +513,7 @@ def test_cancel_after_a_context_was_removed():
         ),
         (
             lambda: trained().learn(th.Decision([], "mobile", 0, "a", "exploit", 0.0), 1.0),
-            "decision: what choose returned expected",
+            "decision: what choose returned, or its id expected",
         ),
     ],
 )

@@ -15,6 +15,7 @@ import numpy as np
 
 from thrifty.online.decisions import Decision
 from thrifty.online.learner import Learner
+from thrifty.online.listed import ListedLearner
 from thrifty.policies.base import Policy
 from thrifty.problem.action_sets import ActionSets
 from thrifty.problem.instances import Instance
@@ -231,7 +232,7 @@ def _simulate(instance: Instance, policy: AnyPolicy, replication: int = 0) -> Re
     )
 
 
-def _learner(policy: Policy, instance: Instance) -> Learner:
+def _learner(policy: Policy, instance: Instance) -> ListedLearner:
     return with_horizon(policy, ROUNDS).learner(instance.sets, SEED, noise=instance.noise)
 
 

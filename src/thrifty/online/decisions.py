@@ -12,10 +12,12 @@ class Decision(NamedTuple):
     Attributes
     ----------
     id : number of the decision, per learner
-    context : name of the context
-    arm, name : index of the arm within its context, and its name
+    context : name of the context; empty where contexts are open
+    arm, name : index of the arm among those of its context, and its name
     label : why it was chosen, one of the policy's labels
     gap : estimated mean of the best arm on offer minus that of this one
+    probability : with which it was chosen, given all that was known; None where that has no closed
+        form
     """
 
     id: int
@@ -24,6 +26,7 @@ class Decision(NamedTuple):
     name: str
     label: str
     gap: float
+    probability: float | None = None
 
 
 class Pending(NamedTuple):
@@ -32,7 +35,7 @@ class Pending(NamedTuple):
     decision: Decision
     row: int  # of the regression, unless the arm was removed
     label: int
-    features: Floats | None = None  # (d,) of an arm that was removed
+    features: Floats | None = None  # (d,) of an arm that was removed, or that nobody listed
     # context, row and vector that counted the decision, -1 where removed; None if they are still
     # those of the decision
     counted: tuple[int, int, int] | None = None
@@ -47,7 +50,7 @@ class ArmReport:
     mean : estimated mean reward
     gap : estimated suboptimality gap
     width : standard error of the mean; inf where nothing is known
-    pulls : choices of its vector, with those whose rewards are late
+    pulls : choices of its vector, with those whose rewards are late; None where contexts are open
     target : pulls that the plan asks for by now; None without a plan
     """
 
@@ -55,13 +58,13 @@ class ArmReport:
     mean: float
     gap: float
     width: float
-    pulls: int
+    pulls: int | None
     target: float | None
 
     def __str__(self) -> str:
         target = "" if self.target is None else f" of {self.target:.4g}"
-        mean = f"mean {self.mean:.4g} ± {self.width:.2g}"
-        return f"{self.name}: {mean}, gap {self.gap:.4g}, pulls {self.pulls}{target}"
+        pulls = "" if self.pulls is None else f", pulls {self.pulls}{target}"
+        return f"{self.name}: mean {self.mean:.4g} ± {self.width:.2g}, gap {self.gap:.4g}{pulls}"
 
 
 @dataclass(frozen=True)
@@ -73,5 +76,6 @@ class Explanation:
 
     def __str__(self) -> str:
         chosen = self.decision
-        lines = [f"{chosen.context}: {chosen.name} ({chosen.label})"]
+        context = f"{chosen.context}: " if chosen.context else ""
+        lines = [f"{context}{chosen.name} ({chosen.label})"]
         return "\n".join([*lines, *(f"  {arm}" for arm in self.arms)])

@@ -1,4 +1,4 @@
-"""A policy in use, one decision at a time: choose, learn, explain, save, load.
+"""A policy in use, one decision at a time: what listed and open contexts share.
 
 It runs the compiled code that the simulator runs. A learner may be used by several threads. If an
 exception interrupts a call (Ctrl-C, a signal handler), what the call was to do is done whole or not
@@ -7,66 +7,48 @@ entries here that belong to it (`_recover`).
 """
 
 import os
-from collections.abc import Callable, Collection, Sequence
-from itertools import pairwise
+from collections.abc import Callable
 from pathlib import Path
 from threading import RLock
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from thrifty.errors import BadFile, InvalidInput, ThriftyError, UnknownName
+from thrifty.errors import BadFile, InvalidInput, ThriftyError
 from thrifty.files import write_whole
-from thrifty.numerics.arrays import (
-    RANGE,
-    Floats,
-    Ints,
-    check_range,
-    finite_number,
-    noise_level,
-)
+from thrifty.numerics.arrays import RANGE, Floats, finite_number, finite_numbers, noise_level
 from thrifty.numerics.compilation import direct_call, entry_for
-from thrifty.numerics.references import refer
 from thrifty.numerics.streams import streams
-from thrifty.online.changes import (
-    renumber,
-    with_arm,
-    with_context,
-    without_arm,
-    without_context,
-)
-from thrifty.online.decisions import ArmReport, Decision, Explanation, Pending
-from thrifty.online.saving import BLOCK, content_of, policy_and_sets, restore
+from thrifty.online.decisions import Decision, Explanation, Pending
+from thrifty.online.saving import BLOCK, content_of, policy_of, restore, sets_of
 from thrifty.online.state_files import read, to_text
-from thrifty.online.step import Online, Progress, decide, undo, update
+from thrifty.online.step import Progress, undo
+from thrifty.policies import POLICIES
 from thrifty.policies.base import Policy
-from thrifty.policies.shared.ledger import Renumbering
 from thrifty.problem.action_sets import ActionSets
 
 LARGEST_REWARD = 1 / RANGE
-_INDEX_TYPES = (str, int)
-_new = tuple.__new__
+MOST_WAITING = 1_000_000
 
 
 class Learner:
-    """A policy in use.
+    """A policy in use. Policies make learners: `policy.learner(...)`.
 
     Parameters
     ----------
     policy : the policy
-    sets : the action sets
+    sets : the action sets, or what stands for them where contexts are open
     seed : random seed of the policy
     noise : standard deviation of the rewards
+    expire_after : a decision that still waits after so many later ones is given up; never by
+        default
+    expired_reward : then it is learned with this reward; by default it is cancelled
+    most_waiting : so many decisions wait for a reward at most; then the oldest is given up
     """
 
     # set together by _attributes
-    sets: ActionSets
+    sets: Any
     state: Any  # of the policy
-    _contexts: dict[str | int, int]  # by name, and by index
-    _names: list[tuple[str, tuple[str, ...]]]  # of each context, and of its arms
-    _starts: list[int]  # the first row of each context
-    _arms: list[Ints]  # the rows of each context
     _random: bool  # whether the policy draws random numbers
     _reference: Any  # to Online
     _decide: Callable[..., Any]
@@ -78,13 +60,25 @@ class Learner:
     _first_of_block: int  # the first decision that uses it
 
     def __init__(
-        self, policy: Policy, sets: ActionSets, *, seed: int = 0, noise: float = 1.0
+        self,
+        policy: Policy,
+        sets: Any,
+        *,
+        seed: int = 0,
+        noise: float = 1.0,
+        expire_after: int | None = None,
+        expired_reward: float | None = None,
+        most_waiting: int = MOST_WAITING,
     ) -> None:
         if not isinstance(policy, Policy):
             raise InvalidInput("policy", "a compiled policy such as thrifty.OAM()", policy)
-        _check_sets(sets)
+        self._checked_sets(sets)
         self.policy, self.noise, self._labels = policy, noise_level(noise), policy.labels
+        self.expire_after = None if expire_after is None else _count(expire_after, "expire_after")
+        self.expired_reward = None if expired_reward is None else checked_reward(expired_reward)
+        self.most_waiting = _count(most_waiting, "most_waiting")
         self.pending: dict[int, Pending] = {}
+        self._oldest = 0  # no decision before this one waits
         self._lock = lock = cast(Any, RLock())
         # For choose and learn, where a with statement would take a tenth of the time. An interrupt
         # may come before or after the lock is acquired: it is released if it was.
@@ -100,194 +94,131 @@ class Learner:
         self.__dict__.update(self._attributes(sets, state))
         self._draw()
 
-    def choose(
-        self, context: str | int, available: Collection[str | int] | None = None
-    ) -> Decision:
-        """Choose an arm of a context.
+    def choose(self, *arguments: Any, **options: Any) -> Decision:
+        """Choose an arm."""
+        raise NotImplementedError
 
-        available: the arms on offer now, by name or index or as a mask; all by default.
-        """
-        try:
-            self._acquire()
-            if self._busy:
-                self._recover()
-            m = self._contexts.get(context) if type(context) in _INDEX_TYPES else None
-            if m is None:  # an index of another type, or a mistake
-                m = self.sets.context_index(context)
-            arms = self._arms[m] if available is None else self._offered(m, available)
-            if self._random:
-                self._write_draws()
-            self._busy = True
-            row, label, gap = self._decide(self._reference, m, arms)
-            decision = self._register(m, row, label, gap)
-            self._busy = False
-            return decision
-        finally:
-            if self._is_owned():
-                self._release()
+    def observe(self, *arguments: Any, **options: Any) -> None:
+        """Learn from decisions that somebody else took."""
+        raise NotImplementedError
 
-    def learn(self, decision: Decision, reward: float) -> None:
-        """Learn from the reward of a decision: late and in any order, but once."""
+    def explain(self, decision: Decision | int, *arguments: Any) -> Explanation:
+        """Why an arm was chosen."""
+        raise NotImplementedError
+
+    def learn(self, decision: Decision | int, reward: float) -> None:
+        """Learn from the reward of a decision, or of its id: late and in any order, but once."""
         if type(reward) is not float or not -LARGEST_REWARD < reward < LARGEST_REWARD:
-            reward = _checked_reward(reward)
+            reward = checked_reward(reward)
         try:
             self._acquire()
             if self._busy:
                 self._recover()
             pending = self._waiting(decision)
-            if pending.features is not None:
-                self._learn_removed(decision.id, pending.features, reward)
-                return
-            self._settling, self._busy = decision.id, True
-            self._update(self._reference, pending.row, pending.label, reward)
-            del self.pending[decision.id]
-            self._settled += 1
-            self._busy = False
+            self._learn_waiting(pending.decision.id, pending, reward)
         finally:
             if self._is_owned():
                 self._release()
 
-    def cancel(self, decision: Decision) -> None:
+    def cancel(self, decision: Decision | int) -> None:
         """Withdraw a decision that will get no reward: it no longer counts as a pull or a visit."""
         with self._lock:
             if self._busy:
                 self._recover()
-            pending = self._waiting(decision)
-            context, row, vector = self.counted(pending)
-            call = direct_call(entry_for(undo, self.state), self._reference, context, row, vector)
-            self._settling, self._busy = decision.id, True
-            call(self._reference, context, row, vector)
-            del self.pending[decision.id]
-            self._settled += 1
-            self._busy = False
-
-    def explain(self, decision: Decision) -> Explanation:
-        """Why an arm was chosen, and the present estimates of the arms of its context."""
-        _check_decision(decision)
-        with self._lock:
-            if self._busy:
-                self._recover()
-            m = self.sets.context_index(decision.context)
-            means, errors = self.policy.estimates(self.state, self.sets.rows)
-            targets, ledger = self.policy.targets(self.state), self.state.ledger
-            rows = range(*self.sets.offsets[m : m + 2])
-            best = max(means[row] for row in rows)
-            reports = tuple(
-                ArmReport(
-                    name=self.sets.arm_names[m][row - rows.start],
-                    mean=float(means[row]),
-                    gap=float(best - means[row]),
-                    width=float(self.noise * errors[row]),
-                    pulls=int(ledger.played[ledger.vector_ids[row]]),
-                    target=None if targets is None else float(targets[row]),
-                )
-                for row in rows
-            )
-        return Explanation(decision, reports)
-
-    def add_arm(self, context: str | int, features: ArrayLike, name: str | None = None) -> None:
-        """Add an arm to a context."""
-        with self._lock:
-            self.change(with_arm(self.sets, self.sets.context_index(context), features, name))
-
-    def remove_arm(self, context: str | int, arm: str | int) -> None:
-        """Remove an arm; its rewards stay in the regression."""
-        with self._lock:
-            m = self.sets.context_index(context)
-            self.change(without_arm(self.sets, m, self._arm_index(m, arm)))
-
-    def add_context(
-        self, name: str | None, arms: ArrayLike, arm_names: Sequence[str] | None = None
-    ) -> None:
-        """Add a context."""
-        with self._lock:
-            self.change(with_context(self.sets, name, arms, arm_names))
-
-    def remove_context(self, context: str | int) -> None:
-        """Remove a context; its rewards stay in the regression."""
-        with self._lock:
-            self.change(without_context(self.sets, self.sets.context_index(context)))
-
-    def change(self, sets: ActionSets) -> None:
-        """Continue with other action sets.
-
-        An arm is the same if its context, name and vector are. The regression keeps all rewards.
-        """
-        _check_sets(sets)
-        with self._lock:
-            if self._busy:
-                self._recover()
-            if sets.dimension != self.sets.dimension:
-                expected = f"arms of dimension {self.sets.dimension}"
-                raise InvalidInput("sets", expected, sets.dimension)
-            state = self.policy.start(sets, noise=self.noise, horizon=None)
-            renumbering = renumber(self.sets, sets)
-            self.policy.carry(self.state, state, renumbering)
-            pending = {id: self._moved(one, renumbering) for id, one in self.pending.items()}
-            # one instruction, which no signal handler can interrupt
-            self.__dict__.update(self._attributes(sets, state), pending=pending)
+            self._cancel_waiting(self._waiting(decision))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to a JSON file, from which `Learner.load` continues bit for bit."""
-        with self._lock:
-            if self._busy:
-                self._recover()
-            text = to_text(content_of(self))
-        write_whole(Path(path), text)
+        write_whole(Path(path), self._text())
+
+    def to_bytes(self) -> bytes:
+        """What `save` would write."""
+        return self._text().encode()
 
     @classmethod
     def load(
         cls,
-        path: str | os.PathLike[str],
+        source: str | os.PathLike[str] | bytes,
         sets: ActionSets | None = None,
         *,
         policy: Policy | None = None,
     ) -> "Learner":
-        """A learner from a file that `save` wrote.
+        """A learner from a file that `save` wrote, or from the bytes of `to_bytes`.
 
         sets: refuse a file for other action sets than these. policy: needed for a policy of your
         own, which thrifty does not know by name.
         """
-        content = read(path)
+        where = "bytes" if isinstance(source, bytes) else source
+        content = read(source)
         try:
-            known, saved = policy_and_sets(content, sets, policy)
-            learner = cls(known, saved, noise=content["noise"])
+            kind, saved = sets_of(content, sets)
+            known = policy_of(content, policy)
+            learner: Learner = kind(known, saved, noise=content["noise"], **content["waiting"])
             restore(learner, content)
             return learner
         except ThriftyError as error:
-            raise BadFile(f"{path}: {error}") from None
+            raise BadFile(f"{where}: {error}") from None
         except Exception as error:  # a file may hold anything, and fail anywhere
-            raise BadFile(f"{path}: not a whole learner's state: {error!r}") from error
+            raise BadFile(f"{where}: not a whole learner's state: {error!r}") from error
 
-    def _attributes(self, sets: ActionSets, state: Any) -> dict[str, Any]:
+    def __reduce__(self) -> Any:
+        """Pickled, and copied, as what `save` would write."""
+        return _loaded, (self.to_bytes(), None if self.policy.name in POLICIES else self.policy)
+
+    def __repr__(self) -> str:
+        """The policy, what it knows, and how far it is."""
+        waiting = f", {len(self.pending):,} waiting" if self.pending else ""
+        return f"<learner: {self.policy}, {self.sets}, {self._made:,} decisions{waiting}>"
+
+    def counted(self, pending: Pending) -> tuple[int, int, int]:
+        """The context, row and vector that counted a decision; -1 where removed since."""
+        raise NotImplementedError
+
+    def _text(self) -> str:
+        with self._lock:
+            if self._busy:
+                self._recover()
+            return to_text(content_of(self))
+
+    def _checked_sets(self, sets: Any) -> Any:
+        raise NotImplementedError
+
+    def _attributes(self, sets: Any, state: Any) -> dict[str, Any]:
         """The attributes that follow from action sets and a state for them."""
-        starts = sets.offsets.tolist()
-        arms = [np.arange(*rows) for rows in pairwise(starts)]
-        online = Online(state, self._progress)
-        reference = entry_for(refer, state)(online)
-        return {
-            "sets": sets,
-            "state": state,
-            "_contexts": {name: m for m, name in enumerate(sets.context_names)}
-            | {m: m for m in range(sets.contexts)},
-            "_names": list(zip(sets.context_names, sets.arm_names, strict=True)),
-            "_starts": starts,
-            "_arms": arms,
-            "_random": state.ledger.normals.size + state.ledger.uniforms.size > 0,
-            "_reference": reference,
-            "_decide": direct_call(entry_for(decide, state), reference, 0, arms[0]),
-            "_update": direct_call(entry_for(update, state), reference, 0, 0, 0.0),
-        }
+        raise NotImplementedError
 
-    def _register(self, m: int, row: int, label: int, gap: float) -> Decision:
+    def _register(self, m: int, row: int, label: int, gap: float, chance: float) -> Decision:
         """Make the decision that compiled code has counted, and let it wait for its reward."""
-        arm = row - self._starts[m]
-        id, (context, names) = self._made, self._names[m]
-        # faster than Decision(...) and Pending(...), by a third of a microsecond
-        decision = _new(Decision, (id, context, arm, names[arm], self._labels[label], gap))
-        self.pending[id] = _new(Pending, (decision, row, label, None, None))
-        self._made = id + 1
-        return decision
+        raise NotImplementedError
+
+    def _learn_waiting(self, id: int, pending: Pending, reward: float) -> None:
+        """Learn from the reward of a decision that waits."""
+        raise NotImplementedError
+
+    def _cancel_waiting(self, pending: Pending) -> None:
+        """Uncount a decision that waits."""
+        context, row, vector = self.counted(pending)
+        call = direct_call(entry_for(undo, self.state), self._reference, context, row, vector)
+        self._settling, self._busy = pending.decision.id, True
+        call(self._reference, context, row, vector)
+        del self.pending[pending.decision.id]
+        self._settled += 1
+        self._busy = False
+
+    def _expire(self) -> None:
+        """Give up decisions that have waited too long, before the next one is made."""
+        age = self._made if self.expire_after is None else self.expire_after
+        while self.pending:
+            while self._oldest not in self.pending:
+                self._oldest += 1
+            young = self._oldest + age > self._made
+            if young and len(self.pending) < self.most_waiting:
+                return
+            pending = self.pending[self._oldest]
+            if self.expired_reward is None:
+                self._cancel_waiting(pending)
+            else:
+                self._learn_waiting(self._oldest, pending, self.expired_reward)
 
     def _recover(self) -> None:
         """Complete, or undo, what an exception interrupted."""
@@ -297,79 +228,34 @@ class Learner:
             self._rollback = None
         done = self._progress[0]
         if done.decisions > self._made:
-            self._register(int(done.context), int(done.row), int(done.label), float(done.gap))
+            last = int(done.context), int(done.row), int(done.label)
+            self._register(*last, float(done.gap), float(done.probability))
         if done.updates + done.cancellations > self._settled and self._settling is not None:
             self.pending.pop(self._settling, None)
             self._settled = int(done.updates + done.cancellations)
         self._busy = False
 
-    def _learn_removed(self, id: int, features: Floats, reward: float) -> None:
-        """Learn from the reward of an arm that was removed: in Python, so that it can be undone."""
-        self._rollback, self._busy = _copies(self.state), True
-        self.policy.learn_removed(self.state, features, reward)
-        pending = {other: one for other, one in self.pending.items() if other != id}
-        self.__dict__.update(pending=pending, _rollback=None, _busy=False)  # one instruction
-
-    def _waiting(self, decision: Decision) -> Pending:
-        """The entry of a decision that waits for its reward."""
-        _check_decision(decision)
-        pending = self.pending.get(decision.id)
-        if pending is None or pending.decision != decision:
-            raise InvalidInput(
-                "decision",
-                "one of this learner's that waits for its reward (each is learned once)",
-                f"{decision.id} ({decision.name})",
-            )
+    def _waiting(self, decision: Decision | int) -> Pending:
+        """The entry of a decision, or of its id, that waits for its reward."""
+        if isinstance(decision, int):
+            pending = self.pending.get(decision)
+        else:
+            check_decision(decision)
+            pending = self.pending.get(decision.id)
+            if pending is not None and pending.decision != decision:
+                pending = None
+        if pending is None:
+            known = "one of this learner's that waits for its reward (each is learned once)"
+            got = decision if isinstance(decision, int) else f"{decision.id} ({decision.name})"
+            raise InvalidInput("decision", known, got)
         return pending
 
-    def counted(self, pending: Pending) -> tuple[int, int, int]:
-        """The context, row and vector that counted a decision; -1 where removed since."""
-        if pending.counted is not None:
-            return pending.counted
-        m = self._contexts[pending.decision.context]
-        return m, pending.row, int(self.state.ledger.vector_ids[pending.row])
-
-    def _moved(self, pending: Pending, renumbering: Renumbering) -> Pending:
-        """The entry of a waiting decision after a change of action sets."""
-        context, row, vector = self.counted(pending)
-        counted = (
-            int(renumbering.contexts[context]) if context >= 0 else -1,
-            int(renumbering.rows[row]) if row >= 0 else -1,
-            int(renumbering.vectors[vector]) if vector >= 0 else -1,
-        )
-        if pending.features is not None:
-            return pending._replace(counted=counted)
-        now = int(renumbering.regression_rows[pending.row])
-        if now < 0:
-            return pending._replace(features=self.sets.rows[pending.row], counted=counted)
-        return pending._replace(row=now, counted=counted)
-
-    def _offered(self, m: int, available: Collection[str | int]) -> Ints:
-        """Rows (n,) of a context that are on offer, in order."""
-        if isinstance(available, str) or not isinstance(available, Collection | np.ndarray):
-            raise InvalidInput("available", "a list of arms", available)
-        if len(available) == len(self._arms[m]) and all(
-            isinstance(flag, bool | np.bool_) for flag in available
-        ):
-            available = [arm for arm, flag in enumerate(available) if flag]
-        rows = sorted({self._starts[m] + self._arm_index(m, arm) for arm in available})
-        if not rows:
-            raise InvalidInput("available", "at least one arm", available)
-        return np.array(rows, dtype=np.int64)
-
-    def _arm_index(self, m: int, arm: str | int) -> int:
-        names = self.sets.arm_names[m]
-        if isinstance(arm, str):
-            if arm not in names:
-                raise UnknownName("arm", arm, names)
-            return names.index(arm)
-        if (
-            isinstance(arm, bool)
-            or not isinstance(arm, int | np.integer)
-            or not 0 <= arm < len(names)
-        ):
-            raise InvalidInput("arm", f"an index from 0 to {len(names) - 1}", arm)
-        return int(arm)
+    def _decision(self, decision: Decision | int) -> Decision:
+        """A decision, or the one that waits under an id."""
+        if isinstance(decision, int):
+            return self._waiting(decision).decision
+        check_decision(decision)
+        return decision
 
     def _draw(self) -> None:
         """Make the random draws of the next BLOCK rounds."""
@@ -395,18 +281,17 @@ class Learner:
         ledger.uniforms[:] = self._uniform_block[used]
 
 
-def _check_sets(sets: ActionSets) -> None:
-    if not isinstance(sets, ActionSets):
-        raise InvalidInput("sets", "thrifty.ActionSets", sets)
-    check_range(np.abs(sets.rows).max(axis=1), "arms", "an arm")
+def _loaded(content: bytes, policy: Policy | None) -> Learner:
+    """The learner of a pickle."""
+    return Learner.load(content, policy=policy)
 
 
-def _check_decision(decision: Decision) -> None:
+def check_decision(decision: Any) -> None:
     if not isinstance(decision, Decision) or not isinstance(decision.id, int):
-        raise InvalidInput("decision", "what choose returned", decision)
+        raise InvalidInput("decision", "what choose returned, or its id", decision)
 
 
-def _checked_reward(reward: float) -> float:
+def checked_reward(reward: float) -> float:
     click = isinstance(reward, bool | np.bool_)
     number = finite_number(int(reward) if click else reward, "reward")
     if not abs(number) < LARGEST_REWARD:
@@ -414,12 +299,16 @@ def _checked_reward(reward: float) -> float:
     return number
 
 
-def _copies(state: Any) -> list[tuple[Any, Any]]:
-    """The arrays of a state, each with a copy."""
-    found: list[tuple[Any, Any]] = []
-    for part in state:
-        if hasattr(part, "_fields"):
-            found += _copies(part)
-        elif isinstance(part, np.ndarray):
-            found.append((part, part.copy()))
-    return found
+def checked_rewards(rewards: Any) -> Floats:
+    """Rewards (n,) of decisions that were taken elsewhere."""
+    numbers = finite_numbers(rewards, "rewards")
+    if not (np.abs(numbers) < LARGEST_REWARD).all():
+        i = int(np.abs(numbers).argmax())
+        raise InvalidInput(f"rewards[{i}]", f"a number below {LARGEST_REWARD:g}", numbers[i])
+    return numbers
+
+
+def _count(value: Any, where: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise InvalidInput(where, "a whole number of at least 1", value)
+    return int(value)

@@ -19,7 +19,7 @@ from thrifty.errors import BadFile, InvalidInput
 from thrifty.files import read_whole
 from thrifty.numerics.arrays import ROW_INDICES, UNSAVED
 
-FORMAT, VERSION = "thrifty learner", 3
+FORMAT, VERSION = "thrifty learner", 4
 WORDS = {"inf", "-inf", "nan"}  # numbers that JSON does not have
 MOST = 2**62  # of a count
 
@@ -137,12 +137,11 @@ def to_text(content: dict[str, Any]) -> str:
     return json.dumps(document) + "\n"
 
 
-def read(path: str | os.PathLike[str]) -> dict[str, Any]:
+def read(source: str | os.PathLike[str] | bytes) -> dict[str, Any]:
     """The content of a state file, if it is one, of a version that can be read, and whole."""
-    # a file may be as large as it is; a device has no size, and may have no end
-    size = os.stat(path).st_size if os.path.isfile(path) else 0
+    path = "bytes" if isinstance(source, bytes) else source
     try:
-        document = json.loads(read_whole(Path(path), size))
+        document = json.loads(source if isinstance(source, bytes) else _text_of(source))
     except (ValueError, RecursionError) as error:
         raise BadFile(f"{path}: not valid JSON: {error}") from None
     if not isinstance(document, dict) or document.get("format") != FORMAT:
@@ -152,12 +151,18 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
         raise BadFile(f"{path}: written by thrifty 0.1; version 0.2 and later cannot read it")
     if version == 2:  # of 0.2: the same content without a digest
         return document
-    if version != VERSION:
+    if version not in (3, VERSION):
         raise BadFile(f"{path}: version {VERSION} of a learner's state expected, got {version!r}")
     content = document.get("learner")
     if not isinstance(content, dict) or document.get("digest") != _digest(content):
         raise BadFile(f"{path}: the digest does not match: the file was changed or damaged")
     return content
+
+
+def _text_of(path: str | os.PathLike[str]) -> str:
+    # a file may be as large as it is; a device has no size, and may have no end
+    size = os.stat(path).st_size if os.path.isfile(path) else 0
+    return read_whole(Path(path), size)
 
 
 def _digest(content: dict[str, Any]) -> str:

@@ -1,4 +1,5 @@
-"""One decision, one update, one cancellation in compiled code, each a single call from Python.
+"""One decision, one update, one cancellation, many observations in compiled code, each a single
+call from Python.
 
 A signal handler runs before or after such a call, never within it. `Progress` tells afterwards
 whether the call was made.
@@ -7,11 +8,15 @@ whether the call was made.
 import math
 from typing import Any, NamedTuple
 
-from thrifty.numerics.arrays import Ints
-from thrifty.numerics.compilation import compiled
+import numpy as np
+
+from thrifty.numerics.arrays import Floats, Ints
+from thrifty.numerics.compilation import compiled, kernel
 from thrifty.numerics.records import Record, Records
 from thrifty.policies.shared.ledger import record_choice
-from thrifty.policies.shared.stubs import choose, learn, value
+from thrifty.policies.shared.stubs import Choice, choose, learn, probability, value
+
+LARGEST_FEATURE = 1e60  # products of features, and their sums, stay far from overflow
 
 
 class Progress(Record):
@@ -24,6 +29,7 @@ class Progress(Record):
     row: int
     label: int
     gap: float
+    probability: float
 
 
 class Online(NamedTuple):
@@ -34,21 +40,47 @@ class Online(NamedTuple):
 
 
 @compiled
-def decide(reference: Any, context: int, arms: Ints) -> tuple[int, int, float]:
-    """Choose one of the rows arms (n,), count the choice; row, label index and estimated gap."""
+def decide(reference: Any, context: int, arms: Ints) -> tuple[int, int, float, float]:
+    """Choose one of the rows arms (n,), count it; row, label index, estimated gap, probability."""
     state, progress = reference.target.state, reference.target.progress
     choice = choose(state, context, arms)
+    _report(state, progress, context, arms, choice)
     record_choice(state.ledger, context, choice.row)
+    return choice.row, choice.label, progress[0].gap, progress[0].probability
+
+
+@compiled
+def decide_open(reference: Any, features: Floats) -> tuple[int, int, float, float]:
+    """The same for features (n, d) that nobody listed; if one is no usable number, row -1."""
+    state, progress = reference.target.state, reference.target.progress
+    rows, ledger = state.regression.rows, state.ledger
+    for n in range(features.shape[0]):
+        for i in range(features.shape[1]):
+            if not abs(features[n, i]) <= LARGEST_FEATURE:
+                return -1, 0, 0.0, 0.0
+    for n in range(features.shape[0]):
+        for i in range(features.shape[1]):
+            rows[n, i] = features[n, i]
+    arms = np.arange(features.shape[0])
+    choice = choose(state, 0, arms)
+    _report(state, progress, 0, arms, choice)
+    ledger.visits[0] += 1
+    ledger.counters[0].rounds += 1
+    return choice.row, choice.label, progress[0].gap, progress[0].probability
+
+
+@kernel
+def _report(state: Any, progress: Records, context: int, arms: Ints, choice: Choice) -> None:
+    """Write a decision down, before it is counted."""
     highest = -math.inf
     for n in range(arms.size):
         highest = max(highest, value(state, arms[n]))
-    gap = highest - value(state, choice.row)
     progress[0].context = context
     progress[0].row = choice.row
     progress[0].label = choice.label
-    progress[0].gap = gap
+    progress[0].gap = highest - value(state, choice.row)
+    progress[0].probability = probability(state, context, arms, choice.row)
     progress[0].decisions += 1
-    return choice.row, choice.label, gap
 
 
 @compiled
@@ -56,6 +88,45 @@ def update(reference: Any, row: int, label: int, reward: float) -> None:
     """Learn from the reward of a row that was chosen under a label."""
     learn(reference.target.state, row, label, reward)
     reference.target.progress[0].updates += 1
+
+
+@compiled
+def update_open(reference: Any, features: Floats, label: int, reward: float) -> None:
+    """The same for an arm with features (d,)."""
+    state = reference.target.state
+    learn(state, _spare_row(state, features), label, reward)
+    reference.target.progress[0].updates += 1
+
+
+@compiled
+def observe_listed(reference: Any, rows: Ints, rewards: Floats, label: int) -> None:
+    """Learn from rewards (n,) of rows (n,) that were chosen elsewhere."""
+    state = reference.target.state
+    offsets = state.ledger.offsets
+    for n in range(rows.size):
+        context = np.searchsorted(offsets, rows[n], side="right") - 1
+        record_choice(state.ledger, context, rows[n])
+        learn(state, rows[n], label, rewards[n])
+
+
+@compiled
+def observe_open(reference: Any, features: Floats, rewards: Floats, label: int) -> None:
+    """The same for arms with features (n, d)."""
+    state = reference.target.state
+    for n in range(rewards.size):
+        state.ledger.visits[0] += 1
+        state.ledger.counters[0].rounds += 1
+        learn(state, _spare_row(state, features[n]), label, rewards[n])
+
+
+@kernel
+def _spare_row(state: Any, features: Floats) -> int:
+    """Write features (d,) into the last row, which is never on offer."""
+    rows = state.regression.rows
+    last = rows.shape[0] - 1
+    for i in range(features.size):
+        rows[last, i] = features[i]
+    return last
 
 
 @compiled

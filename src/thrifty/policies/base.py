@@ -5,19 +5,29 @@ a named tuple of arrays that change in place, whose first field is a `Ledger` (s
 Compiled functions on that state do the work, registered with `@implements` (shared/stubs.py).
 """
 
+from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 import numpy as np
 
 from thrifty.errors import InvalidInput, MissingInput
 from thrifty.numerics.arrays import Floats, finite_number, positive_number
-from thrifty.numerics.regression import carry_regression, observe_removed
+from thrifty.numerics.regression import (
+    Regression,
+    carry_regression,
+    observe_removed,
+    start_regression,
+)
 from thrifty.policies.shared.ledger import Renumbering, carry_ledger
 from thrifty.problem.action_sets import ActionSets
 
 if TYPE_CHECKING:
-    from thrifty.online.learner import Learner
+    pass
+
+if TYPE_CHECKING:
+    from thrifty.online.listed import ListedLearner
+    from thrifty.online.open_contexts import OpenLearner
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +37,8 @@ class Policy:
     name: ClassVar[str]  # on the command line
     labels: ClassVar[tuple[str, ...]]  # reasons for playing an arm
     one_context: ClassVar[bool] = False  # whether it can play one context only
+    open: ClassVar[bool] = False  # whether it can play open contexts
+    observed_label: ClassVar[int] = 0  # for rewards of decisions that somebody else took
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -36,21 +48,62 @@ class Policy:
     def check(self) -> None:
         """Check the parameters; raises InvalidInput."""
 
-    def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> Any:
-        """The state before the first round, for rewards of standard deviation noise."""
+    def start(self, sets: Any, *, noise: float, horizon: float | None) -> Any:
+        """The state before the first round, for rewards of standard deviation noise.
+
+        sets: the ActionSets; or for open contexts what stands for them, of which only `open`,
+        `rows`, `largest`, `dimension` and `contexts` mean anything.
+        """
         raise NotImplementedError
 
-    def learner(self, sets: ActionSets, seed: int = 0, *, noise: float = 1.0) -> "Learner":
-        """Use the policy online: choose, learn, explain, save."""
-        from thrifty.online.learner import Learner
+    @overload
+    def learner(
+        self, sets: ActionSets, seed: int = 0, *, noise: float = 1.0, **waiting: Any
+    ) -> "ListedLearner": ...
+    @overload
+    def learner(
+        self,
+        *,
+        seed: int = 0,
+        dimension: int | None = None,
+        columns: Sequence[str] | None = None,
+        noise: float = 1.0,
+        **waiting: Any,
+    ) -> "OpenLearner": ...
+    def learner(
+        self,
+        sets: ActionSets | None = None,
+        seed: int = 0,
+        *,
+        dimension: int | None = None,
+        columns: Sequence[str] | None = None,
+        noise: float = 1.0,
+        **waiting: Any,
+    ) -> "ListedLearner | OpenLearner":
+        """Use the policy online: choose, learn, explain, save.
 
-        return Learner(self, sets, seed=seed, noise=noise)
+        sets: the arms of all contexts; or dimension, how many features arms will have when they
+        come; or columns, the names of these features. waiting: expire_after, expired_reward,
+        most_waiting (see Learner).
+        """
+        from thrifty.online.listed import ListedLearner
+        from thrifty.online.open_contexts import OpenLearner, OpenSets
+
+        if sets is not None:
+            if dimension is not None or columns is not None:
+                raise InvalidInput("learner", "action sets or open contexts, not both", dimension)
+            return ListedLearner(self, sets, seed=seed, noise=noise, **waiting)
+        if not self.open:
+            raise InvalidInput(self.name, "listed contexts: learner(th.ActionSets(...))", "none")
+        return OpenLearner(self, OpenSets(dimension, columns), seed=seed, noise=noise, **waiting)
 
     def estimates(self, state: Any, rows: Floats) -> tuple[Floats, Floats]:
         """Estimated means (k,) of rows (k, d), and their standard errors (k,) in units of noise."""
         regression = state.regression
         norms = np.einsum("ki,ij,kj->k", rows, regression.inverse, rows)
-        errors = np.where(regression.outside, np.inf, np.sqrt(norms.clip(0)))
+        errors = np.sqrt(norms.clip(0))
+        if regression.totals[0].outside:
+            errors[regression.outside] = np.inf
         return rows @ regression.theta, errors
 
     def targets(self, state: Any) -> Floats | None:
@@ -125,6 +178,25 @@ class Policy:
         """The ridge: the policy's own, or noise^2, with which the prior is N(0, I)."""
         own: float | None = getattr(self, "ridge", None)
         return noise**2 if own is None else float(own)
+
+    def _check_forgetting(self) -> None:
+        """Check that the memory is None or more than one reward."""
+        if getattr(self, "forgetting", None) is not None:
+            self._above(1, "forgetting")
+
+    def _regression(self, sets: ActionSets, ridge: float, largest: int | None = None) -> Regression:
+        """The regression of a policy that can play open contexts.
+
+        largest: how many arms a decision looks at; by default as many as the largest set has.
+        """
+        memory: float | None = getattr(self, "forgetting", None)
+        return start_regression(
+            sets.rows,
+            ridge=ridge,
+            largest_set=sets.largest if largest is None else largest,
+            pooled=sets.open,
+            memory=np.inf if memory is None else float(memory),
+        )
 
     def _planned_rounds(self, horizon: float | None) -> float:
         """The horizon to plan for: the policy's own, or that of the run; at least 2, for log n."""

@@ -4,11 +4,12 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from thrifty.numerics.arrays import Ints
-from thrifty.numerics.regression import Regression, observe, start_regression, update_arms
+from thrifty.numerics.compilation import kernel
+from thrifty.numerics.regression import Regression, observe, update_arms
 from thrifty.policies.base import Policy
-from thrifty.policies.shared.ledger import Ledger, start_ledger
+from thrifty.policies.shared.ledger import Ledger, discounted_rounds, start_ledger
 from thrifty.policies.shared.selection import greedy_arm
-from thrifty.policies.shared.stubs import Choice, choose, implements, learn
+from thrifty.policies.shared.stubs import Choice, choose, implements, learn, probability
 from thrifty.problem.action_sets import ActionSets
 
 EXPLOIT, FORCED = range(2)
@@ -24,23 +25,28 @@ class EGreedy(Policy):
     decay : rate at which it falls; 0 keeps it constant, and regret linear
     ridge : V starts from ridge times the identity: the prior is N(0, noise^2 / ridge I). By default
         noise^2, for N(0, I)
+    forgetting : effective memory in rewards: what was seen counts less by a share 1 / forgetting
+        with each later one. By default nothing is forgotten
     """
 
     epsilon: float = 1.0
     decay: float = 0.5
     ridge: float | None = None
+    forgetting: float | None = None
 
     name: ClassVar[str] = "egreedy"
     labels: ClassVar[tuple[str, ...]] = ("exploit", "forced")
+    open: ClassVar[bool] = True
 
     def check(self) -> None:
         self._at_least(0, "epsilon", "decay")
         self._check_ridge()
+        self._check_forgetting()
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
         return State(
             start_ledger(sets, uniforms=2),
-            start_regression(sets.rows, ridge=self._ridge(noise), largest_set=sets.largest),
+            self._regression(sets, self._ridge(noise)),
             epsilon=float(self.epsilon),
             decay=float(self.decay),
         )
@@ -58,11 +64,25 @@ class State(NamedTuple):
 @implements(choose, State)
 def _choose(state: State, context: int, arms: Ints) -> Choice:
     whether, which = state.ledger.uniforms[0], state.ledger.uniforms[1]
-    t = state.ledger.counters[0].rounds + 1.0
-    if whether < state.epsilon * t**-state.decay:
+    if whether < _epsilon(state):
         return Choice(arms[int(which * arms.size)], FORCED)
     update_arms(state.regression, arms)
     return Choice(greedy_arm(state.regression, arms), EXPLOIT)
+
+
+@implements(probability, State)
+def _probability(state: State, context: int, arms: Ints, row: int) -> float:
+    update_arms(state.regression, arms)
+    forced = min(1.0, _epsilon(state))
+    rest = 1.0 - forced if row == greedy_arm(state.regression, arms) else 0.0
+    return rest + forced / arms.size
+
+
+@kernel
+def _epsilon(state: State) -> float:
+    """The probability of a forced choice in this round, if at most 1."""
+    t = discounted_rounds(state.ledger, state.regression.kept) + 1.0
+    return float(state.epsilon * t**-state.decay)
 
 
 @implements(learn, State)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from thrifty.numerics.arrays import Ints
-from thrifty.numerics.regression import Regression, observe, start_regression, update_arms
+from thrifty.numerics.regression import Regression, observe, update_arms
 from thrifty.policies.base import Policy
 from thrifty.policies.shared.ledger import Ledger, start_ledger
 from thrifty.policies.shared.selection import greedy_arm
@@ -20,20 +20,25 @@ class Greedy(Policy):
     ----------
     ridge : V starts from ridge times the identity: the prior is N(0, noise^2 / ridge I). By default
         noise^2, for N(0, I)
+    forgetting : effective memory in rewards: what was seen counts less by a share 1 / forgetting
+        with each later one. By default nothing is forgotten
     """
 
     ridge: float | None = None
+    forgetting: float | None = None
 
     name: ClassVar[str] = "greedy"
     labels: ClassVar[tuple[str, ...]] = ("exploit",)
+    open: ClassVar[bool] = True
 
     def check(self) -> None:
         self._check_ridge()
+        self._check_forgetting()
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
         return State(
             start_ledger(sets),
-            start_regression(sets.rows, ridge=self._ridge(noise), largest_set=sets.largest),
+            self._regression(sets, self._ridge(noise)),
         )
 
 

@@ -79,6 +79,7 @@ class IDS(Policy):
     ridge: float | None = None
 
     name: ClassVar[str] = "ids"
+    observed_label: ClassVar[int] = 1  # rewards of `exploit` are not learned from
     labels: ClassVar[tuple[str, ...]] = ("exploit", "greedy", "informative")
 
     def check(self) -> None:

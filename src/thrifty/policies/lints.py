@@ -9,7 +9,7 @@ import numpy as np
 from thrifty.numerics.arrays import Floats, Ints
 from thrifty.numerics.compilation import kernel
 from thrifty.numerics.dense import cholesky
-from thrifty.numerics.regression import Regression, observe, start_regression
+from thrifty.numerics.regression import Regression, observe
 from thrifty.policies.base import Policy
 from thrifty.policies.shared.ledger import Ledger, start_ledger
 from thrifty.policies.shared.stubs import Choice, choose, implements, learn
@@ -29,6 +29,8 @@ class LinTS(Policy):
     scale : multiplies v; below 1 explores less
     delta : probability of failure in `theory`; 1 / horizon by default
     horizon : rounds to plan for, used by `theory`; that of the run by default
+    forgetting : effective memory in rewards: what was seen counts less by a share 1 / forgetting
+        with each later one. By default nothing is forgotten
     """
 
     inflation: str = "heuristic"
@@ -36,9 +38,11 @@ class LinTS(Policy):
     scale: float = 1.0
     delta: float | None = None
     horizon: float | None = None
+    forgetting: float | None = None
 
     name: ClassVar[str] = "lints"
     labels: ClassVar[tuple[str, ...]] = ("sampled",)
+    open: ClassVar[bool] = True
 
     def check(self) -> None:
         self._one_of("inflation", "heuristic", "theory")
@@ -46,6 +50,7 @@ class LinTS(Policy):
         self._above(0, "scale")
         self._probability("delta")
         self._check_horizon()
+        self._check_forgetting()
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
         d = sets.dimension
@@ -55,8 +60,8 @@ class LinTS(Policy):
             inflation = math.sqrt(9.0 * d * (math.log(n) - math.log(self.delta or 1.0 / n)))
         return State(
             start_ledger(sets, normals=d),
-            # estimates of single arms are not needed: largest_set = 0 says so
-            start_regression(sets.rows, ridge=ridge, largest_set=0),
+            # estimates of single arms are not needed: largest = 0 says so
+            self._regression(sets, ridge, largest=0),
             root=np.zeros((d, d)),
             sample=np.zeros(d),
             deviation=noise * inflation * self.scale,

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from thrifty.numerics.arrays import Ints
-from thrifty.numerics.regression import Regression, observe, start_regression, update_arms
+from thrifty.numerics.regression import Regression, observe, update_arms
 from thrifty.numerics.widths import level, oful_width
 from thrifty.policies.base import Policy
-from thrifty.policies.shared.ledger import Ledger, start_ledger
+from thrifty.policies.shared.ledger import Ledger, discounted_rounds, start_ledger
 from thrifty.policies.shared.selection import optimistic_arm
 from thrifty.policies.shared.stubs import Choice, choose, implements, learn
 from thrifty.problem.action_sets import ActionSets
@@ -37,6 +37,8 @@ class LinUCB(Policy):
     delta : probability of failure, used by `oful` and `fn`; 1 / horizon by default
     size : upper bound on ||theta||, used by `oful` and `anytime`
     horizon : rounds to plan for; that of the run by default
+    forgetting : effective memory in rewards: what was seen counts less by a share 1 / forgetting
+        with each later one. By default nothing is forgotten
     """
 
     width: str = "oful"
@@ -46,9 +48,11 @@ class LinUCB(Policy):
     delta: float | None = None
     size: float = 1.0
     horizon: float | None = None
+    forgetting: float | None = None
 
     name: ClassVar[str] = "linucb"
     labels: ClassVar[tuple[str, ...]] = ("optimistic",)
+    open: ClassVar[bool] = True
 
     def check(self) -> None:
         self._one_of("width", "oful", "fn", "anytime", "alpha")
@@ -56,6 +60,7 @@ class LinUCB(Policy):
         self._at_least(0, "alpha", "c", "size")
         self._probability("delta")
         self._check_horizon()
+        self._check_forgetting()
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
         ridge, log_inverse_delta = self._ridge(noise), 0.0
@@ -69,7 +74,7 @@ class LinUCB(Policy):
             fixed_width = noise * math.sqrt(f_n)
         return State(
             start_ledger(sets),
-            start_regression(sets.rows, ridge=ridge, largest_set=sets.largest),
+            self._regression(sets, ridge),
             noise=noise,
             ridge=ridge,
             size=float(self.size),
@@ -100,7 +105,8 @@ def _choose(state: State, context: int, arms: Ints) -> Choice:
     update_arms(regression, arms)
     width, log_inverse_delta = state.fixed_width, state.log_inverse_delta
     if state.anytime:
-        log_inverse_delta = 3.0 * math.log(state.ledger.counters[0].rounds + 1.0)
+        t = discounted_rounds(state.ledger, regression.kept) + 1.0
+        log_inverse_delta = 3.0 * math.log(t)
     if not state.fixed:
         width = oful_width(
             regression.totals[0].logdet,

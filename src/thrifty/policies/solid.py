@@ -90,6 +90,7 @@ class SOLID(Policy):
 
     name: ClassVar[str] = "solid"
     # agreed: drawn from the weights, and the greedy arm
+    observed_label: ClassVar[int] = 1  # rewards of `exploit` are not learned from
     labels: ClassVar[tuple[str, ...]] = ("exploit", "agreed", "explored")
 
     def check(self) -> None:

@@ -20,11 +20,11 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from thrifty.numerics.arrays import Ints, WorkSpace
-from thrifty.numerics.regression import Regression, observe, start_regression, update_arms
+from thrifty.numerics.regression import Regression, observe, update_arms
 from thrifty.policies.base import Policy
-from thrifty.policies.shared.ledger import Ledger, start_ledger
+from thrifty.policies.shared.ledger import Ledger, discounted_rounds, start_ledger
 from thrifty.policies.shared.selection import draw_arm, greedy_arm
-from thrifty.policies.shared.stubs import Choice, choose, implements, learn
+from thrifty.policies.shared.stubs import Choice, choose, implements, learn, probability
 from thrifty.problem.action_sets import ActionSets
 
 GREEDY, SAMPLED = range(2)
@@ -39,22 +39,27 @@ class SquareCB(Policy):
     c : constant of gamma = c sqrt(t), for gaps in units of noise; more explores less
     ridge : V starts from ridge times the identity: the prior is N(0, noise^2 / ridge I). By default
         noise^2, for N(0, I)
+    forgetting : effective memory in rewards: what was seen counts less by a share 1 / forgetting
+        with each later one. By default nothing is forgotten
     """
 
     c: float = 10.0
     ridge: float | None = None
+    forgetting: float | None = None
 
     name: ClassVar[str] = "squarecb"
     labels: ClassVar[tuple[str, ...]] = ("greedy", "sampled")
+    open: ClassVar[bool] = True
 
     def check(self) -> None:
         self._at_least(0, "c")
         self._check_ridge()
+        self._check_forgetting()
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
         return State(
             start_ledger(sets, uniforms=1),
-            start_regression(sets.rows, ridge=self._ridge(noise), largest_set=sets.largest),
+            self._regression(sets, self._ridge(noise)),
             weights=np.zeros(len(sets.rows)),
             scale=self.c / noise,
         )
@@ -74,7 +79,8 @@ def _choose(state: State, context: int, arms: Ints) -> Choice:
     regression, weights = state.regression, state.weights
     update_arms(regression, arms)
     greedy = greedy_arm(regression, arms)
-    gamma = state.scale * math.sqrt(state.ledger.counters[0].rounds + 1.0)
+    t = discounted_rounds(state.ledger, regression.kept) + 1.0
+    gamma = state.scale * math.sqrt(t)
     rest = 1.0
     for n in range(arms.size):
         row = arms[n]
@@ -85,6 +91,13 @@ def _choose(state: State, context: int, arms: Ints) -> Choice:
     weights[greedy] = rest
     row = draw_arm(weights, arms, state.ledger.uniforms[0])
     return Choice(row, GREEDY if row == greedy else SAMPLED)
+
+
+@implements(probability, State)
+def _probability(state: State, context: int, arms: Ints, row: int) -> float:
+    """By the weights that choose has left."""
+    weight: float = state.weights[row]
+    return weight
 
 
 @implements(learn, State)

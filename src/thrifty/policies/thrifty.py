@@ -31,13 +31,12 @@ from thrifty.numerics.regression import (
     observe,
     set_ridge,
     squared_distance,
-    start_regression,
     update_arms,
 )
 from thrifty.policies.base import Policy
-from thrifty.policies.shared.ledger import Ledger, Renumbering, start_ledger
+from thrifty.policies.shared.ledger import Ledger, Renumbering, discounted_rounds, start_ledger
 from thrifty.policies.shared.selection import draw_arm, greedy_arm, least_ratio
-from thrifty.policies.shared.stubs import Choice, choose, implements, learn
+from thrifty.policies.shared.stubs import Choice, choose, implements, learn, probability
 from thrifty.problem.action_sets import ActionSets
 
 EXPLOIT, EXPLORE = range(2)
@@ -60,17 +59,22 @@ class Thrifty(Policy):
         given
     caution : 0 explores for what greedy play is expected to lose; 1 may spend as much on
         exploration in a round as Thompson sampling would on the most promising arm
+    forgetting : effective memory in rewards: what was seen counts less by a share 1 / forgetting
+        with each later one. By default nothing is forgotten
     """
 
     noise: str = "estimate"
     caution: float = 0.4
+    forgetting: float | None = None
 
     name: ClassVar[str] = "thrifty"
     labels: ClassVar[tuple[str, ...]] = ("exploit", "explore")
+    open: ClassVar[bool] = True
 
     def check(self) -> None:
         self._one_of("noise", "estimate", "known")
         self._at_least(0, "caution")
+        self._check_forgetting()
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
         k, d = sets.rows.shape
@@ -78,7 +82,7 @@ class Thrifty(Policy):
         ridge = max(noise**2, least_ridge)  # the first prior is N(0, I)
         return State(
             start_ledger(sets, uniforms=2),
-            start_regression(sets.rows, ridge=ridge, largest_set=sets.largest),
+            self._regression(sets, ridge),
             model=Model.new(noise=noise, scale=1.0),
             responses=np.zeros(d),
             schedule=Schedule.new(),
@@ -106,7 +110,7 @@ class Thrifty(Policy):
     def learn_removed(self, state: "State", features: Floats, reward: float) -> None:
         super().learn_removed(state, features, reward)
         state.responses[:] += reward * features
-        _count_reward(state.model, reward)
+        _count_reward(state.model, reward, 1.0)
 
 
 class Model(Record):
@@ -168,18 +172,35 @@ def _choose(state: State, context: int, arms: Ints) -> Choice:
     return Choice(greedy, EXPLOIT)
 
 
+@implements(probability, State)
+def _probability(state: State, context: int, arms: Ints, row: int) -> float:
+    """Over all questions: what is left of each is the greedy arm's."""
+    improvements, greedy = state.values.improvements, greedy_arm(state.regression, arms)
+    total, played = 0.0, 0.0
+    for n in range(arms.size):
+        if improvements[arms[n]] > 0.0:
+            other, chance = _answer(state, context, arms, greedy, arms[n])
+            total += improvements[arms[n]]
+            if row == greedy:
+                played += improvements[arms[n]] * (1.0 - chance)
+            elif row == other:
+                played += improvements[arms[n]] * chance
+    return played / total if total > 0.0 else 1.0
+
+
 @implements(learn, State)
 def _learn(state: State, row: int, label: int, reward: float) -> None:
     observe(state.regression, row, reward)
+    kept = state.regression.kept
     for i in range(state.responses.size):
-        state.responses[i] += reward * state.regression.rows[row, i]
-    _count_reward(state.model, reward)
+        state.responses[i] = kept * state.responses[i] + reward * state.regression.rows[row, i]
+    _count_reward(state.model, reward, kept)
 
 
 @kernel
-def _count_reward(model: Records, reward: float) -> None:
-    model[0].squares += reward * reward
-    model[0].rewards += 1.0
+def _count_reward(model: Records, reward: float, kept: float) -> None:
+    model[0].squares = kept * model[0].squares + reward * reward
+    model[0].rewards = kept * model[0].rewards + 1.0
 
 
 @kernel
@@ -197,7 +218,9 @@ def _start_epoch(state: State) -> None:
     growth = math.log1p(GROWTH) * max(1.0, regression.theta.size / DIMENSIONS)
     schedule[0].epoch += 1
     schedule[0].logdet = regression.totals[0].logdet + growth
-    schedule[0].next_round = (state.ledger.counters[0].rounds + 1.0) * (1.0 + GROWTH)
+    t = state.ledger.counters[0].rounds + 1.0
+    remembered = discounted_rounds(state.ledger, regression.kept) + 1.0
+    schedule[0].next_round = t - remembered + remembered * (1.0 + GROWTH)
 
 
 @kernel
@@ -327,6 +350,6 @@ def _information(state: State, row: int) -> float:
     for i in range(step.size):
         moved += rows[row, i] * step[i]
     late = state.ledger.chosen[row] - state.regression.pulls[row]
-    if late > 0:
+    if late > 0 and not state.regression.pooled:  # those that are pooled do not count by row
         moved /= 1.0 + late * state.regression.norms[row]
     return moved * moved

@@ -39,13 +39,12 @@ from thrifty.numerics.regression import (
     Regression,
     observe,
     squared_distance,
-    start_regression,
     update_arms,
 )
 from thrifty.policies.base import Policy
 from thrifty.policies.shared.ledger import Ledger, start_ledger
 from thrifty.policies.shared.selection import greedy_arm, least_ratio
-from thrifty.policies.shared.stubs import Choice, choose, implements, learn
+from thrifty.policies.shared.stubs import Choice, choose, implements, learn, probability
 from thrifty.problem.action_sets import ActionSets
 
 EXPLOIT, EXPLORE = range(2)
@@ -64,14 +63,18 @@ class VIDS(Policy):
         each round, as in the source: a third slower, and fewer bad runs
     ridge : V starts from ridge times the identity: the prior is N(0, noise^2 / ridge I). By default
         noise^2, for N(0, I)
+    forgetting : effective memory in rewards: what was seen counts less by a share 1 / forgetting
+        with each later one. By default nothing is forgotten
     """
 
     samples: float = 200.0
     draws: str = "once"
     ridge: float | None = None
+    forgetting: float | None = None
 
     name: ClassVar[str] = "vids"
     labels: ClassVar[tuple[str, ...]] = ("exploit", "explore")
+    open: ClassVar[bool] = True
 
     def check(self) -> None:
         samples = finite_number(self.samples, "vids: samples")
@@ -79,13 +82,14 @@ class VIDS(Policy):
             raise InvalidInput("vids: samples", "an even number of at least 2", samples)
         self._one_of("draws", "once", "anew")
         self._check_ridge()
+        self._check_forgetting()
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
         k, d = sets.rows.shape
         size, once = int(self.samples) // 2 * d, self.draws == "once"
         return State(
             start_ledger(sets, uniforms=1, normals=0 if once else size),
-            start_regression(sets.rows, ridge=self._ridge(noise), largest_set=sets.largest),
+            self._regression(sets, self._ridge(noise)),
             Posterior(
                 normals=np.random.default_rng(SEED).standard_normal(size if once else 0),
                 root=np.zeros((d, d)),
@@ -132,25 +136,44 @@ class Pair(NamedTuple):
 
 @implements(choose, State)
 def _choose(state: State, context: int, arms: Ints) -> Choice:
-    regression = state.regression
-    update_arms(regression, arms)
-    greedy = greedy_arm(regression, arms)
-    normals = state.posterior.normals if state.once else state.ledger.normals
-    reach = _reach(regression, arms, greedy, state.noise)
-    lost = _sample_best_arms(state.posterior, regression, arms, greedy, normals, state.noise, reach)
-    if not lost > 0.0:  # no sample has another best arm
-        return Choice(greedy, EXPLOIT)
-    explained = 0.0
-    for n in range(arms.size):
-        row = arms[n]
-        state.regrets[row] = lost + regression.means[greedy] - regression.means[row]
-        state.variances[row] = _variance(state.posterior, regression.rows, arms, row)
-        explained = max(explained, state.variances[row])
-    if not explained > 0.0:
+    update_arms(state.regression, arms)
+    greedy = greedy_arm(state.regression, arms)
+    lost, explained = _weigh(state, arms, greedy)
+    if not lost > 0.0 or not explained > 0.0:  # no sample has another best arm
         return Choice(greedy, EXPLOIT)
     pair = _least_pair(state.regrets, state.variances, arms)
     row = pair.second if state.ledger.uniforms[0] < pair.probability else pair.first
     return Choice(row, EXPLOIT if row == greedy else EXPLORE)
+
+
+@kernel
+def _weigh(state: State, arms: Ints, greedy: int) -> tuple[float, float]:
+    """Regrets and variances of the rows arms (n,); that of the greedy arm, and the largest."""
+    regression, posterior = state.regression, state.posterior
+    normals = posterior.normals if state.once else state.ledger.normals
+    reach = _reach(regression, arms, greedy, state.noise)
+    lost = _sample_best_arms(posterior, regression, arms, greedy, normals, state.noise, reach)
+    explained = 0.0
+    if lost > 0.0:
+        for n in range(arms.size):
+            row = arms[n]
+            state.regrets[row] = lost + regression.means[greedy] - regression.means[row]
+            state.variances[row] = _variance(posterior, regression.rows, arms, row)
+            explained = max(explained, state.variances[row])
+    return lost, explained
+
+
+@implements(probability, State)
+def _probability(state: State, context: int, arms: Ints, row: int) -> float:
+    """Given the samples of this round."""
+    regression = state.regression
+    greedy = greedy_arm(regression, arms)
+    lost, explained = _weigh(state, arms, greedy)
+    if not lost > 0.0 or not explained > 0.0:
+        return 1.0 if row == greedy else 0.0
+    pair = _least_pair(state.regrets, state.variances, arms)
+    second = pair.probability if row == pair.second else 0.0
+    return second + (1.0 - pair.probability if row == pair.first else 0.0)
 
 
 @implements(learn, State)

@@ -29,6 +29,8 @@ class ActionSets:
     offsets : (M + 1,) context m owns rows[offsets[m]:offsets[m + 1]]
     """
 
+    open = False  # whether rows change from round to round
+
     def __init__(
         self,
         sets: Sequence[ArrayLike],

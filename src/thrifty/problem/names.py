@@ -22,6 +22,14 @@ def check_names(names: Sequence[str], where: str) -> None:
         check_name(name, f"{where}[{i}]")
 
 
+def listed_names(names: Sequence[str], where: str) -> tuple[str, ...]:
+    """Names as a tuple, checked."""
+    if isinstance(names, str) or not hasattr(names, "__len__"):
+        raise InvalidInput(where, "a list of names", names)
+    check_names(list(names), where)
+    return tuple(names)
+
+
 def check_distinct(
     names: Sequence[str], where: str, expected: str = "a name not used before"
 ) -> None:

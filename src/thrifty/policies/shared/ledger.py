@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from thrifty.numerics.arrays import FixedInts, Floats, Ints
+from thrifty.numerics.arrays import FixedInts, Ints, WorkSpace
 from thrifty.numerics.compilation import kernel
 from thrifty.numerics.records import Record, Records
 from thrifty.problem.action_sets import ActionSets
@@ -29,8 +29,8 @@ class Ledger(NamedTuple):
     chosen: Ints  # (k,) choices of each row
     visits: Ints  # (M,) rounds in each context: N(m)
     counters: Records  # (1,) of Counters
-    normals: Floats  # standard normal draws for this round
-    uniforms: Floats  # uniform draws for this round
+    normals: WorkSpace  # standard normal draws for this round
+    uniforms: WorkSpace  # uniform draws for this round
 
 
 def start_ledger(sets: ActionSets, *, normals: int = 0, uniforms: int = 0) -> Ledger:
@@ -54,6 +54,13 @@ def record_choice(ledger: Ledger, context: int, row: int) -> None:
     ledger.chosen[row] += 1
     ledger.visits[context] += 1
     ledger.counters[0].rounds += 1
+
+
+@kernel
+def discounted_rounds(ledger: Ledger, kept: float) -> float:
+    """t - 1 while a policy chooses in round t; with a memory, rounds count as rewards do."""
+    rounds = float(ledger.counters[0].rounds)
+    return rounds if kept == 1.0 else (1.0 - kept**rounds) / (1.0 - kept)
 
 
 @dataclass(frozen=True)

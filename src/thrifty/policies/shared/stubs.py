@@ -3,12 +3,16 @@
     choose(state, context, arms) -> Choice      one of the rows in arms (n,), and a label index
     learn(state, row, label, reward) -> None    update the state by a reward
     value(state, row) -> float                  estimated mean reward of a row
+    probability(state, context, arms, row) -> float
+                                                with which `choose` has just chosen a row
 
 A policy registers a function of its own for each with `@implements(stub, StateType)`. Compiled code
 picks it by the type of the state when it is compiled, plain Python when it is called. `value` has a
-default for states with a field `regression`.
+default for states with a field `regression`, `probability` one for policies that draw no random
+numbers: 1. For others it is NaN, that is, unknown.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -46,6 +50,12 @@ def value(state: Any, row: int) -> float:
     return estimate
 
 
+def probability(state: Any, context: int, arms: Ints, row: int) -> float:
+    """The probability with which `choose` has chosen a row, before the choice is recorded."""
+    chance: float = _implementation("probability", type(state))(state, context, arms, row)
+    return chance
+
+
 def implements(
     stub: Callable[..., Any], state_type: type
 ) -> Callable[[Implementation], Implementation]:
@@ -67,10 +77,17 @@ def _value_by_regression(state: Any, row: int) -> float:
     return total
 
 
+@kernel
+def _certain_or_unknown(state: Any, context: int, arms: Ints, row: int) -> float:
+    return 1.0 if state.ledger.normals.size + state.ledger.uniforms.size == 0 else math.nan
+
+
 def _implementation(stub: str, state_type: type) -> Implementation:
     """What a stub stands for; LookupError if the policy has registered nothing."""
     if stub == "value" and "regression" in getattr(state_type, "_fields", ()):
         return _IMPLEMENTATIONS.get((stub, state_type), _value_by_regression)
+    if stub == "probability":
+        return _IMPLEMENTATIONS.get((stub, state_type), _certain_or_unknown)
     return _IMPLEMENTATIONS[stub, state_type]
 
 
@@ -91,5 +108,5 @@ class _StubTemplate(AbstractTemplate):
         return _implementation(self.key.__name__, args[0].instance_class)
 
 
-for _stub in (choose, learn, value):
+for _stub in (choose, learn, value, probability):
     infer_global(_stub)(_StubTemplate)
