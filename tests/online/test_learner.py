@@ -225,7 +225,7 @@ def mistakes():
             lambda: learner.choose("mobile", available=0),
             "available: a list of arms expected, got 0",
         ),
-        (lambda: learner.explain(0), "decision: what choose returned, or its id expected, got 0"),
+        (lambda: learner.explain(0), "(each is learned once) expected, got 0"),
         (lambda: learner.change([[1.0, 0.0]]), "sets: thrifty.ActionSets expected"),
         (
             lambda: learner.choose("mobile", available=[3]),
