@@ -358,3 +358,44 @@ def test_forgetting_in_the_simulator(spec):
 def test_bad_memories(value):
     with pytest.raises(th.InvalidInput, match="forgetting"):
         th.Thrifty(forgetting=value)
+
+
+@pytest.mark.parametrize(
+    ("policy", "noise", "rewards", "known", "told"),
+    [
+        (th.Thrifty(), None, "gaussian", False, 1.0),
+        (th.Thrifty(), "estimate", "gaussian", False, 1.0),
+        (th.Thrifty(), 0.3, "gaussian", True, 0.3),
+        (th.Thrifty(), None, "bernoulli", False, 0.5),
+        (th.Thrifty(noise="known"), None, "bernoulli", True, 0.5),
+        (th.Thrifty(noise="known"), "estimate", "gaussian", False, 1.0),
+        (th.LinTS(), None, "bernoulli", None, 0.5),
+        (th.LinTS(), 2.0, "bernoulli", None, 2.0),
+    ],
+)
+def test_what_noise_means(policy, noise, rewards, known, told):
+    learner = policy.learner(dimension=2, noise=noise, rewards=rewards)
+    assert learner.noise == told
+    assert known is None or learner.state.known == known
+
+
+def test_bad_noise():
+    with pytest.raises(th.InvalidInput, match="lints: noise: a number expected, got 'estimate'"):
+        th.LinTS().learner(dimension=2, noise="estimate")
+    with pytest.raises(th.InvalidInput, match="thrifty: noise: a number or estimate expected"):
+        th.Thrifty().learner(dimension=2, noise="guess")
+
+
+def test_clicks_are_0_or_1():
+    learner = th.Thrifty().learner(dimension=2, rewards="bernoulli")
+    decision = learner.choose(np.eye(2))
+    for mistake in (lambda: learner.learn(decision, 0.5), lambda: learner.observe(np.eye(2), 0, 2)):
+        before = learner.to_bytes()
+        with pytest.raises(th.InvalidInput, match="reward: 0 or 1"):
+            mistake()
+        assert learner.to_bytes() == before
+    learner.learn(decision, True)
+    learner.learn(learner.choose(np.eye(2)), 0)
+    assert th.Learner.load(learner.to_bytes()).rewards == "bernoulli"
+    with pytest.raises(th.InvalidInput, match="rewards: gaussian or bernoulli"):
+        th.Thrifty().learner(dimension=2, rewards="clicks")

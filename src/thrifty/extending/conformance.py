@@ -45,7 +45,9 @@ class LearnerPlayer:
         self, sets: ActionSets, *, noise: float, horizon: int, rng: np.random.Generator
     ) -> None:
         """Make the learner; its random streams are those of the simulator for this seed."""
-        self.learner = with_horizon(self.policy, horizon).learner(sets, self.seed, noise=noise)
+        # told the noise as in a simulation: `policy.learner(noise=...)` would say that it is known
+        planned = with_horizon(self.policy, horizon)
+        self.learner = ListedLearner(planned, sets, seed=self.seed, noise=noise)
 
     def choose(self, context: int) -> int:
         """Let the learner choose."""
@@ -233,7 +235,8 @@ def _simulate(instance: Instance, policy: AnyPolicy, replication: int = 0) -> Re
 
 
 def _learner(policy: Policy, instance: Instance) -> ListedLearner:
-    return with_horizon(policy, ROUNDS).learner(instance.sets, SEED, noise=instance.noise)
+    planned = with_horizon(policy, ROUNDS)
+    return ListedLearner(planned, instance.sets, seed=SEED, noise=instance.noise)
 
 
 def _drive(learner: Learner, instance: Instance, rng: np.random.Generator) -> list[Decision]:

@@ -29,6 +29,7 @@ from thrifty.problem.action_sets import ActionSets
 
 LARGEST_REWARD = 1 / RANGE
 MOST_WAITING = 1_000_000
+REWARDS = ("gaussian", "bernoulli")
 
 
 class Learner:
@@ -40,6 +41,7 @@ class Learner:
     sets : the action sets, or what stands for them where contexts are open
     seed : random seed of the policy
     noise : standard deviation of the rewards
+    rewards : `gaussian`, any numbers; or `bernoulli`, 0 and 1 only, as clicks are
     expire_after : a decision that still waits after so many later ones is given up; never by
         default
     expired_reward : then it is learned with this reward; by default it is cancelled
@@ -66,6 +68,7 @@ class Learner:
         *,
         seed: int = 0,
         noise: float = 1.0,
+        rewards: str = "gaussian",
         expire_after: int | None = None,
         expired_reward: float | None = None,
         most_waiting: int = MOST_WAITING,
@@ -74,6 +77,9 @@ class Learner:
             raise InvalidInput("policy", "a compiled policy such as thrifty.OAM()", policy)
         self._checked_sets(sets)
         self.policy, self.noise, self._labels = policy, noise_level(noise), policy.labels
+        if rewards not in REWARDS:
+            raise InvalidInput("rewards", " or ".join(REWARDS), rewards)
+        self.rewards, self._clicks = rewards, rewards == "bernoulli"
         self.expire_after = None if expire_after is None else _count(expire_after, "expire_after")
         self.expired_reward = None if expired_reward is None else checked_reward(expired_reward)
         self.most_waiting = _count(most_waiting, "most_waiting")
@@ -110,6 +116,8 @@ class Learner:
         """Learn from the reward of a decision, or of its id: late and in any order, but once."""
         if type(reward) is not float or not -LARGEST_REWARD < reward < LARGEST_REWARD:
             reward = checked_reward(reward)
+        if self._clicks:
+            _check_clicks(np.array([reward]))
         try:
             self._acquire()
             if self._busy:
@@ -153,7 +161,7 @@ class Learner:
         try:
             kind, saved = sets_of(content, sets)
             known = policy_of(content, policy)
-            learner: Learner = kind(known, saved, noise=content["noise"], **content["waiting"])
+            learner: Learner = kind(known, saved, noise=content["noise"], **content["settings"])
             restore(learner, content)
             return learner
         except ThriftyError as error:
@@ -173,6 +181,15 @@ class Learner:
     def counted(self, pending: Pending) -> tuple[int, int, int]:
         """The context, row and vector that counted a decision; -1 where removed since."""
         raise NotImplementedError
+
+    def _observed(self, rewards: Any, count: int) -> Floats:
+        """Rewards (n,) of as many decisions that were taken elsewhere."""
+        numbers = checked_rewards(rewards)
+        if len(numbers) != count:
+            raise InvalidInput("rewards", f"{count} numbers (one for each row)", len(numbers))
+        if self._clicks:
+            _check_clicks(numbers)
+        return numbers
 
     def _text(self) -> str:
         with self._lock:
@@ -306,6 +323,11 @@ def checked_rewards(rewards: Any) -> Floats:
         i = int(np.abs(numbers).argmax())
         raise InvalidInput(f"rewards[{i}]", f"a number below {LARGEST_REWARD:g}", numbers[i])
     return numbers
+
+
+def _check_clicks(rewards: Floats) -> None:
+    for reward in rewards[(rewards != 0) & (rewards != 1)]:
+        raise InvalidInput("reward", "0 or 1 (rewards are bernoulli)", float(reward))
 
 
 def _count(value: Any, where: str) -> int:

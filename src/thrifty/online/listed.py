@@ -19,7 +19,7 @@ from thrifty.online.changes import (
     without_context,
 )
 from thrifty.online.decisions import ArmReport, Decision, Explanation, Pending
-from thrifty.online.learner import Learner, checked_rewards
+from thrifty.online.learner import Learner
 from thrifty.online.step import Online, decide, observe_listed, update
 from thrifty.policies.shared.ledger import Renumbering
 from thrifty.problem.action_sets import ActionSets
@@ -79,9 +79,9 @@ class ListedLearner(Learner):
         many = not isinstance(context, str | int | np.integer)
         contexts: Any = context if many else [context]
         arms: Any = arm if many else [arm]
-        rewards = checked_rewards(reward if many else [reward])
-        if not len(contexts) == len(arms) == len(rewards):
-            raise InvalidInput("observe", f"{len(contexts)} arms and rewards", len(rewards))
+        if len(arms) != len(contexts):
+            raise InvalidInput("arms", f"{len(contexts)} (one for each context)", len(arms))
+        rewards = self._observed(reward if many else [reward], len(contexts))
         with self._lock:
             if self._busy:
                 self._recover()

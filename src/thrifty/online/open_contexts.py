@@ -12,7 +12,7 @@ from thrifty.numerics.compilation import direct_call, entry_for
 from thrifty.numerics.references import refer
 from thrifty.online.decisions import ArmReport, Decision, Explanation, Pending
 from thrifty.online.frames import columns_of, numbers_of
-from thrifty.online.learner import Learner, checked_rewards
+from thrifty.online.learner import Learner
 from thrifty.online.step import LARGEST_FEATURE, Online, decide_open, observe_open, update_open
 from thrifty.problem.action_sets import MOST_DIMENSIONS
 from thrifty.problem.names import listed_names
@@ -129,9 +129,7 @@ class OpenLearner(Learner):
             if not 0 <= arm < len(rows):
                 raise InvalidInput("arm", f"an index from 0 to {len(rows) - 1}", arm)
             rows = np.ascontiguousarray(rows[arm : arm + 1])
-        rewards = checked_rewards([reward] if arm is not None else reward)
-        if len(rewards) != len(rows):
-            raise InvalidInput("rewards", f"{len(rows)} numbers (one for each row)", len(rewards))
+        rewards = self._observed([reward] if arm is not None else reward, len(rows))
         label = self.policy.observed_label
         with self._lock:
             if self._busy:

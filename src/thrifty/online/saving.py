@@ -29,7 +29,8 @@ def content_of(learner: "Learner") -> dict[str, Any]:
         "parameters": {key: plain_number(one) for key, one in asdict(learner.policy).items()},
         "noise": learner.noise,
         **_described(learner.sets),
-        "waiting": {
+        "settings": {
+            "rewards": learner.rewards,
             "expire_after": learner.expire_after,
             "expired_reward": learner.expired_reward,
             "most_waiting": learner.most_waiting,
@@ -71,7 +72,7 @@ def sets_of(content: dict[str, Any], sets: Any) -> tuple[type["Learner"], Any]:
     from thrifty.online.listed import ListedLearner
     from thrifty.online.open_contexts import OpenLearner, OpenSets
 
-    content.setdefault("waiting", {})  # up to version 3 of the file
+    content.setdefault("settings", {})  # up to version 3 of the file
     kind: type[Learner] = OpenLearner if "open" in content else ListedLearner
     if "open" in content:
         capacity = content["open"]["capacity"]
@@ -107,6 +108,11 @@ def policy_of(content: dict[str, Any], policy: Policy | None) -> Policy:
 
 def restore(learner: "Learner", content: dict[str, Any]) -> None:
     """Bring a new learner to where the one in a file was."""
+    regression = content["state"].get("regression")
+    if isinstance(regression, dict) and isinstance(regression.get("totals"), dict):
+        # up to version 3 of the file the ridge never changed
+        ridge = float(learner.state.regression.totals[0].ridge)
+        regression["totals"].setdefault("ridge", ridge)
     unpack(content["state"], learner.state)
     _restore_draws(learner, content["draws"], content["next_id"])
     for entry in content["pending"]:

@@ -6,8 +6,8 @@ Compiled functions on that state do the work, registered with `@implements` (sha
 """
 
 from collections.abc import Sequence
-from dataclasses import MISSING, dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar, overload
+from dataclasses import MISSING, dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, ClassVar, cast, overload
 
 import numpy as np
 
@@ -58,7 +58,7 @@ class Policy:
 
     @overload
     def learner(
-        self, sets: ActionSets, seed: int = 0, *, noise: float = 1.0, **waiting: Any
+        self, sets: ActionSets, seed: int = 0, *, noise: float | str | None = None, **settings: Any
     ) -> "ListedLearner": ...
     @overload
     def learner(
@@ -67,8 +67,8 @@ class Policy:
         seed: int = 0,
         dimension: int | None = None,
         columns: Sequence[str] | None = None,
-        noise: float = 1.0,
-        **waiting: Any,
+        noise: float | str | None = None,
+        **settings: Any,
     ) -> "OpenLearner": ...
     def learner(
         self,
@@ -77,25 +77,42 @@ class Policy:
         *,
         dimension: int | None = None,
         columns: Sequence[str] | None = None,
-        noise: float = 1.0,
-        **waiting: Any,
+        noise: float | str | None = None,
+        **settings: Any,
     ) -> "ListedLearner | OpenLearner":
         """Use the policy online: choose, learn, explain, save.
 
         sets: the arms of all contexts; or dimension, how many features arms will have when they
-        come; or columns, the names of these features. waiting: expire_after, expired_reward,
-        most_waiting (see Learner).
+        come; or columns, the names of these features. noise: standard deviation of the rewards,
+        or `estimate` where a policy can; by default `estimate` or else 1, or 1/2 for clicks.
+        settings: rewards, expire_after, expired_reward, most_waiting (see Learner).
         """
         from thrifty.online.listed import ListedLearner
         from thrifty.online.open_contexts import OpenLearner, OpenSets
 
+        policy, number = self._with_noise(noise, settings.get("rewards", "gaussian"))
         if sets is not None:
             if dimension is not None or columns is not None:
                 raise InvalidInput("learner", "action sets or open contexts, not both", dimension)
-            return ListedLearner(self, sets, seed=seed, noise=noise, **waiting)
+            return ListedLearner(policy, sets, seed=seed, noise=number, **settings)
         if not self.open:
             raise InvalidInput(self.name, "listed contexts: learner(th.ActionSets(...))", "none")
-        return OpenLearner(self, OpenSets(dimension, columns), seed=seed, noise=noise, **waiting)
+        opened = OpenSets(dimension, columns)
+        return OpenLearner(policy, opened, seed=seed, noise=number, **settings)
+
+    def _with_noise(self, noise: float | str | None, rewards: str) -> tuple["Policy", float]:
+        """The policy, and the number that it is told: what `noise` of a learner means."""
+        estimates = getattr(self, "noise", "known") == "estimate"
+        if isinstance(noise, str):
+            if noise != "estimate" or not hasattr(self, "noise"):
+                known = "a number or estimate" if hasattr(self, "noise") else "a number"
+                raise InvalidInput(f"{self.name}: noise", known, noise)
+            return replace(
+                cast(Any, self), noise="estimate"
+            ), 0.5 if rewards == "bernoulli" else 1.0
+        if noise is None:
+            return self, 0.5 if rewards == "bernoulli" else 1.0
+        return (replace(cast(Any, self), noise="known") if estimates else self), noise
 
     def estimates(self, state: Any, rows: Floats) -> tuple[Floats, Floats]:
         """Estimated means (k,) of rows (k, d), and their standard errors (k,) in units of noise."""
