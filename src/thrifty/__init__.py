@@ -124,10 +124,12 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "features":
+        return import_module("thrifty.online.features")
     if name not in _HOMES:
         raise AttributeError(f"module 'thrifty' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOMES])
+    return sorted([*globals(), *_HOMES, "features"])

@@ -26,7 +26,7 @@ def reached_from(*starts):
         name = waiting.pop()
         reached.add(name)
         # Policy.learner() imports upwards, when a user calls it
-        upwards = {"thrifty.online.learner"} if name == "thrifty.policies.base" else set()
+        upwards = {"thrifty.online.start"} if name == "thrifty.policies.base" else set()
         waiting |= graph.find_modules_directly_imported_by(name) - reached - upwards
     return {name for name in reached if name != "thrifty" and not name.startswith(HARMLESS)}
 
@@ -36,7 +36,7 @@ def in_folders(name, folders):
 
 
 def test_everything_that_the_simulator_and_the_learner_reach_decides_machine_code():
-    reached = reached_from("thrifty.simulation.replication", "thrifty.online.learner")
+    reached = reached_from("thrifty.simulation.replication", "thrifty.online.start")
     assert {name for name in reached if not in_folders(name, COMPILED_FOLDERS)} == set()
 
 

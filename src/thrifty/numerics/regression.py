@@ -5,6 +5,10 @@ and Morrison's formula, and so do, for every arm x, its mean <x, theta_hat> and 
 ||x||^2 in V^-1, which is what policies read. Rounding errors accumulate; but pulls are counted and
 rewards summed arm by arm, and `refresh` recomputes everything from these before the errors matter.
 
+Where an arm has features of its own, V consists of blocks along the diagonal. All arrays hold these
+blocks only, of some width; a row has its features there, and `firsts` says where the block begins.
+Usually there is one block, and the width is d.
+
 Where rewards are pooled, they are added to the base at once, and rows may change from round to
 round. With a memory, what was seen counts less with every later reward:
 V = ridge I + sum of kept^(later rewards) x x^T. Between two refreshes the ridge fades, too.
@@ -20,7 +24,7 @@ import numba
 import numpy as np
 from numba import types
 
-from thrifty.numerics.arrays import Bools, FixedFloats, Floats, Ints, WorkSpace
+from thrifty.numerics.arrays import Bools, FixedFloats, FixedInts, Floats, Ints, WorkSpace
 from thrifty.numerics.bases import VANISHING, grow_basis, project_off, range_basis
 from thrifty.numerics.compilation import Pointer, compiled, kernel
 from thrifty.numerics.dense import add_gram, copy_matrix, factor, squared_norms, whiten
@@ -44,15 +48,16 @@ class Totals(Record):
 
 
 class Regression(NamedTuple):
-    """Least squares over k arms in R^d; arrays change in place."""
+    """Least squares over k arms in R^d, in blocks of width w; arrays change in place."""
 
-    rows: FixedFloats  # (k, d) the arms
-    columns: FixedFloats  # (d, k) the same
-    base: Floats  # (d, d) information that no row accounts for: the ridge, pooled, removed arms
+    rows: FixedFloats  # (k, w) the arms
+    columns: FixedFloats  # (w, k) the same
+    firsts: FixedInts  # (k,) the first of the w entries of theta that a row is about
+    base: Floats  # (d, w) information that no row accounts for: the ridge, pooled, removed arms
     base_sums: Floats  # (d,) sum of x times reward over the same
     pulls: Ints  # (k,) rewards seen
     sums: Floats  # (k,) of these rewards
-    inverse: Floats  # (d, d) V^-1, or the pseudo-inverse
+    inverse: Floats  # (d, w) V^-1, or the pseudo-inverse
     theta: Floats  # (d,) theta_hat
     means: Floats  # (k,) <x, theta_hat>
     norms: Floats  # (k,) ||x||^2 in V^-1
@@ -73,23 +78,27 @@ def start_regression(
     largest_set: int | None = None,
     pooled: bool = False,
     memory: float = np.inf,
+    blocks: int = 1,
 ) -> Regression:
-    """A regression that has seen no rewards, on rows (k, d).
+    """A regression that has seen no rewards, on rows (k, w), for theta in R^d, d = blocks w.
 
     largest_set: how many arms a decision looks at. If given, arms are tracked only where that is
     cheaper, O(k d) per round, than computing one set, O(K d^2). By default all arms are tracked.
-    pooled: whether rows may change; memory: of how many rewards. Both need a ridge.
+    pooled: whether rows may change; memory: of how many rewards. Both need a ridge, and several
+    blocks need to be pooled.
     """
-    k, d = rows.shape
+    k, width = rows.shape
+    d = blocks * width
     pooled = pooled or memory < np.inf
     regression = Regression(
         rows=np.array(rows),
         columns=np.array(rows.T, order="C"),
-        base=ridge * np.eye(d),
+        firsts=np.zeros(k, dtype=np.int64),
+        base=ridge * np.tile(np.eye(width), (blocks, 1)),
         base_sums=np.zeros(d),
         pulls=np.zeros(k, dtype=np.int64),
         sums=np.zeros(k),
-        inverse=np.zeros((d, d)),
+        inverse=np.zeros((d, width)),
         theta=np.zeros(d),
         means=np.zeros(k),
         norms=np.zeros(k),
@@ -135,36 +144,53 @@ def observe_removed(regression: Regression, features: Floats, reward: float) -> 
 
 @kernel
 def squared_distance(regression: Regression, row: int, other: int) -> float:
-    """||x - y||^2 in V^-1 of two rows, at least 0; leaves V^-1 (x - y) in `step`."""
+    """||x - y||^2 in V^-1 of two rows, at least 0; leaves V^-1 (x - y) in their part of `step`."""
     rows, inverse, step, total = regression.rows, regression.inverse, regression.step, 0.0
-    for i in range(step.size):
+    first, width = regression.firsts[row], inverse.shape[1]
+    if regression.firsts[other] != first:
+        return _apart(regression, row, 1.0) + _apart(regression, other, -1.0)
+    for i in range(width):
         along = 0.0
-        for j in range(step.size):
-            along += inverse[i, j] * (rows[row, j] - rows[other, j])
-        step[i] = along
+        for j in range(width):
+            along += inverse[first + i, j] * (rows[row, j] - rows[other, j])
+        step[first + i] = along
         total += (rows[row, i] - rows[other, i]) * along
     return max(0.0, total)
 
 
 @kernel
+def _apart(regression: Regression, row: int, sign: float) -> float:
+    """||x||^2 in V^-1; leaves V^-1 x, with a sign, in `step`."""
+    rows, inverse, step, total = regression.rows, regression.inverse, regression.step, 0.0
+    first, width = regression.firsts[row], inverse.shape[1]
+    for i in range(width):
+        along = 0.0
+        for j in range(width):
+            along += inverse[first + i, j] * rows[row, j]
+        step[first + i] = sign * along
+        total += rows[row, i] * along
+    return max(0.0, total)
+
+
+@kernel
 def observe(regression: Regression, row: int, reward: float) -> None:
-    """Add one reward of an arm, in O(k d), or in O(d^2) if pooled."""
+    """Add one reward of an arm, in O(k d), or in O(w^2) if pooled."""
     rows, inverse, theta = regression.rows, regression.inverse, regression.theta
     step, totals = regression.step, regression.totals
-    d = theta.size
+    first, width = regression.firsts[row], inverse.shape[1]
     if regression.pooled:
         _pool(regression, row, reward)
     else:
         regression.pulls[row] += 1
         regression.sums[row] += reward
     norm, mean = 0.0, 0.0
-    for i in range(d):
+    for i in range(width):
         total = 0.0
-        for j in range(d):
-            total += inverse[i, j] * rows[row, j]
-        step[i] = total
+        for j in range(width):
+            total += inverse[first + i, j] * rows[row, j]
+        step[first + i] = total
         norm += total * rows[row, i]
-        mean += theta[i] * rows[row, i]
+        mean += theta[first + i] * rows[row, i]
     totals[0].roundings += (1.0 + norm) ** 2
     if totals[0].roundings > MAX_ROUNDINGS or regression.outside[row]:
         refresh(regression)
@@ -173,10 +199,10 @@ def observe(regression: Regression, row: int, reward: float) -> None:
     # theta_hat += V^-1 x (reward - <x, theta_hat>) / (1 + ||x||^2)
     shrink = 1.0 / (1.0 + norm)
     pull = shrink * (reward - mean)
-    for i in range(d):
+    for i in range(first, first + width):
         theta[i] += pull * step[i]
-        for j in range(d):
-            inverse[i, j] -= shrink * step[i] * step[j]
+        for j in range(width):
+            inverse[i, j] -= shrink * step[i] * step[first + j]
     totals[0].logdet += np.log1p(norm)
     if regression.tracked:
         _track_arms(regression, shrink, pull)
@@ -185,19 +211,29 @@ def observe(regression: Regression, row: int, reward: float) -> None:
 @kernel
 def _pool(regression: Regression, row: int, reward: float) -> None:
     """Add one reward to the base, after some of what it has is forgotten."""
-    rows, base, kept = regression.rows, regression.base, regression.kept
-    inverse, totals, d = regression.inverse, regression.totals, regression.theta.size
-    for i in range(d):
-        regression.base_sums[i] = kept * regression.base_sums[i] + reward * rows[row, i]
-        for j in range(d):
-            base[i, j] = kept * base[i, j] + rows[row, i] * rows[row, j]
-        base[i, i] += (1.0 - kept) * totals[0].ridge
+    rows, base, sums, kept = regression.rows, regression.base, regression.base_sums, regression.kept
+    first, width = regression.firsts[row], base.shape[1]
     if kept < 1.0:
-        totals[0].logdet += d * np.log(kept)
-        totals[0].roundings += (1.0 - kept) / FADING * MAX_ROUNDINGS
-        for i in range(d):
-            for j in range(d):
-                inverse[i, j] /= kept
+        _forget(regression)
+    for i in range(width):
+        sums[first + i] += reward * rows[row, i]
+        for j in range(width):
+            base[first + i, j] += rows[row, i] * rows[row, j]
+
+
+@kernel
+def _forget(regression: Regression) -> None:
+    """Before a reward is added: keep a share of all that was seen, and the ridge."""
+    base, inverse, totals = regression.base, regression.inverse, regression.totals
+    kept, (d, width) = regression.kept, base.shape
+    totals[0].logdet += d * np.log(kept)
+    totals[0].roundings += (1.0 - kept) / FADING * MAX_ROUNDINGS
+    for i in range(d):
+        regression.base_sums[i] *= kept
+        for j in range(width):
+            base[i, j] *= kept
+            inverse[i, j] /= kept
+        base[i, i % width] += (1.0 - kept) * totals[0].ridge
 
 
 @kernel
@@ -227,13 +263,14 @@ def update_arms(regression: Regression, arms: Ints) -> None:
 
 @kernel
 def _update_arm(regression: Regression, row: int) -> None:
-    """Mean and norm of one arm, in O(d^2)."""
+    """Mean and norm of one arm, in O(w^2)."""
     rows, inverse, theta = regression.rows, regression.inverse, regression.theta
+    first, width = regression.firsts[row], inverse.shape[1]
     mean, norm = 0.0, 0.0
-    for i in range(theta.size):
-        mean += theta[i] * rows[row, i]
-        for j in range(theta.size):
-            norm += inverse[i, j] * rows[row, i] * rows[row, j]
+    for i in range(width):
+        mean += theta[first + i] * rows[row, i]
+        for j in range(width):
+            norm += inverse[first + i, j] * rows[row, i] * rows[row, j]
     regression.means[row], regression.norms[row] = mean, norm
 
 
@@ -254,16 +291,18 @@ def _invert_information(regression: Regression) -> None:
 def refresh(regression: Regression) -> None:
     """Recompute everything from the pulls and sums of the arms."""
     inverse, theta, response = regression.inverse, regression.theta, regression.step
+    width = inverse.shape[1]
     _invert_information(regression)
     regression.totals[0].roundings = 0.0
     for i in range(theta.size):
         response[i] = regression.base_sums[i]
-        for row in range(regression.sums.size):
-            response[i] += regression.sums[row] * regression.rows[row, i]
+        if not regression.pooled:
+            for row in range(regression.sums.size):
+                response[i] += regression.sums[row] * regression.rows[row, i]
     for i in range(theta.size):
         theta[i] = 0.0
-        for j in range(theta.size):
-            theta[i] += inverse[i, j] * response[j]
+        for j in range(width):
+            theta[i] += inverse[i, j] * response[i - i % width + j]
     if regression.tracked:
         for row in range(regression.sums.size):
             _update_arm(regression, row)
@@ -272,12 +311,23 @@ def refresh(regression: Regression) -> None:
 @kernel
 def set_ridge(regression: Regression, ridge: float) -> None:
     """Change the ridge."""
-    base, totals = regression.base, regression.totals
+    base, totals, width = regression.base, regression.totals, regression.base.shape[1]
     for i in range(regression.theta.size):
         # the rest is of pooled or removed arms; a difference of ridges would lose small ones
-        base[i, i] = max(0.0, base[i, i] - totals[0].ridge) + ridge
+        base[i, i % width] = max(0.0, base[i, i % width] - totals[0].ridge) + ridge
     totals[0].ridge = ridge
     refresh(regression)
+
+
+def whole_inverse(regression: Regression) -> Floats:
+    """V^-1 (d, d), of its blocks."""
+    inverse = regression.inverse
+    d, width = inverse.shape
+    whole = np.zeros((d, d))
+    for first in range(0, d, width):
+        block = slice(first, first + width)
+        whole[block, block] = inverse[block]
+    return whole
 
 
 @compiled
@@ -290,20 +340,27 @@ def rebuild(regression: Regression) -> None:
 def invert(
     columns: Floats, pulls: Ints, base: Floats, inverse: Floats, outside: Bools, totals: Records
 ) -> None:
-    """V^-1 into inverse (d, d) and log det V into totals, for columns (d, k); base is definite."""
-    d, k = columns.shape
-    information, identity, weights = np.empty((d, d)), np.empty((d, d)), np.empty(k)
-    for i in range(d):
-        for j in range(d):
-            information[i, j] = 0.0
+    """V^-1 into inverse (d, w) and log det V into totals, for columns (w, k); base is definite."""
+    width, k = columns.shape
+    information, identity, weights = np.empty((width, width)), np.empty((width, width)), np.empty(k)
+    logdet = 0.0
+    for i in range(width):
+        for j in range(width):
             identity[i, j] = 1.0 if i == j else 0.0
     for j in range(k):
         weights[j] = pulls[j]
-    add_gram(columns, weights, information)
-    for i in range(d):
-        for j in range(d):
-            information[i, j] += base[i, j]
-    _invert_within(information, identity, inverse, totals)
+    for first in range(0, inverse.shape[0], width):
+        for i in range(width):
+            for j in range(width):
+                information[i, j] = 0.0
+        if inverse.shape[0] == width:  # else rewards are pooled, and rows are not pulled
+            add_gram(columns, weights, information)
+        for i in range(width):
+            for j in range(width):
+                information[i, j] += base[first + i, j]
+        _invert_within(information, identity, inverse[first : first + width], totals)
+        logdet += totals[0].logdet
+    totals[0].logdet = logdet
 
 
 @compiled

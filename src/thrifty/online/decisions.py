@@ -33,9 +33,9 @@ class Pending(NamedTuple):
     """A decision whose reward has not arrived."""
 
     decision: Decision
-    row: int  # of the regression, unless the arm was removed
+    row: int  # of the regression, unless the arm was removed; a block of theta for open contexts
     label: int
-    features: Floats | None = None  # (d,) of an arm that was removed, or that nobody listed
+    features: Floats | None = None  # (w,) of an arm that was removed, or that nobody listed
     # context, row and vector that counted the decision, -1 where removed; None if they are still
     # those of the decision
     counted: tuple[int, int, int] | None = None

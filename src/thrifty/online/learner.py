@@ -20,6 +20,7 @@ from thrifty.numerics.arrays import RANGE, Floats, finite_number, finite_numbers
 from thrifty.numerics.compilation import direct_call, entry_for
 from thrifty.numerics.streams import streams
 from thrifty.online.decisions import Decision, Explanation, Pending
+from thrifty.online.features import FeatureMap
 from thrifty.online.saving import BLOCK, content_of, policy_of, restore, sets_of
 from thrifty.online.state_files import read, to_text
 from thrifty.online.step import Progress, undo
@@ -150,16 +151,17 @@ class Learner:
         sets: ActionSets | None = None,
         *,
         policy: Policy | None = None,
+        features: FeatureMap | None = None,
     ) -> "Learner":
         """A learner from a file that `save` wrote, or from the bytes of `to_bytes`.
 
         sets: refuse a file for other action sets than these. policy: needed for a policy of your
-        own, which thrifty does not know by name.
+        own, which thrifty does not know by name. features: needed for a map with a transformer.
         """
         where = "bytes" if isinstance(source, bytes) else source
         content = read(source)
         try:
-            kind, saved = sets_of(content, sets)
+            kind, saved = sets_of(content, sets, features)
             known = policy_of(content, policy)
             learner: Learner = kind(known, saved, noise=content["noise"], **content["settings"])
             restore(learner, content)
@@ -171,7 +173,8 @@ class Learner:
 
     def __reduce__(self) -> Any:
         """Pickled, and copied, as what `save` would write."""
-        return _loaded, (self.to_bytes(), None if self.policy.name in POLICIES else self.policy)
+        policy = None if self.policy.name in POLICIES else self.policy
+        return _loaded, (self.to_bytes(), policy, getattr(self.sets, "features", None))
 
     def __repr__(self) -> str:
         """The policy, what it knows, and how far it is."""
@@ -298,9 +301,9 @@ class Learner:
         ledger.uniforms[:] = self._uniform_block[used]
 
 
-def _loaded(content: bytes, policy: Policy | None) -> Learner:
+def _loaded(content: bytes, policy: Policy | None, features: FeatureMap | None) -> Learner:
     """The learner of a pickle."""
-    return Learner.load(content, policy=policy)
+    return Learner.load(content, policy=policy, features=features)
 
 
 def check_decision(decision: Any) -> None:

@@ -1,16 +1,16 @@
 """A policy in use where features come at decision time."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from thrifty.errors import InvalidInput
 from thrifty.numerics.arrays import Floats, Ints, numeric
 from thrifty.numerics.compilation import direct_call, entry_for
 from thrifty.numerics.references import refer
 from thrifty.online.decisions import ArmReport, Decision, Explanation, Pending
+from thrifty.online.features import FeatureMap
 from thrifty.online.frames import columns_of, numbers_of
 from thrifty.online.learner import Learner
 from thrifty.online.step import LARGEST_FEATURE, Online, decide_open, observe_open, update_open
@@ -30,30 +30,38 @@ class OpenSets:
         self,
         dimension: int | None = None,
         columns: Sequence[str] | None = None,
+        features: FeatureMap | None = None,
         capacity: int = FIRST_CAPACITY,
     ) -> None:
-        if columns is not None:
+        if features is not None:
+            if not isinstance(features, FeatureMap):
+                raise InvalidInput("features", "a map such as th.features.disjoint(...)", features)
+            if columns is not None or dimension not in (None, features.dimension):
+                raise InvalidInput("learner", "features, or a dimension, or columns", dimension)
+            dimension = features.dimension
+        elif columns is not None:
             columns = listed_names(columns, "columns")
+            dimension = len(columns) if dimension is None else dimension
+            if len(columns) != dimension:
+                raise InvalidInput("columns", f"{dimension} names", len(columns))
         if dimension is None:
-            if columns is None:
-                raise InvalidInput("learner", "action sets, a dimension, or columns", None)
-            dimension = len(columns)
+            expected = "action sets, or dimension=, columns= or features="
+            raise InvalidInput("learner", expected, None)
         whole = isinstance(dimension, int | np.integer) and not isinstance(dimension, bool)
         if not whole or not 0 < dimension <= MOST_DIMENSIONS:
             raise InvalidInput("dimension", f"a number from 1 to {MOST_DIMENSIONS:,}", dimension)
-        if columns is not None and len(columns) != dimension:
-            raise InvalidInput("columns", f"{dimension} names", len(columns))
-        self.dimension, self.capacity = int(dimension), capacity
+        self.dimension, self.capacity, self.features = int(dimension), capacity, features
         self.columns = columns if columns is None else tuple(columns)
+        self.blocks = 1 if features is None else features.blocks
         # the last row is for rewards; ones, since some policies ask for the longest arm
-        self.rows: Floats = np.ones((capacity + 1, self.dimension))
+        self.rows: Floats = np.ones((capacity + 1, self.dimension // self.blocks))
         # one more than can be on offer: a set is never all there is
         self.offsets: Ints = np.array([0, capacity + 1])
         self.vector_ids: Ints = np.arange(capacity + 1)
 
     @property
     def vectors(self) -> Floats:
-        """(capacity + 1, d): nothing is known to be the same."""
+        """(capacity + 1, w): nothing is known to be the same."""
         return self.rows
 
     @property
@@ -66,6 +74,7 @@ class OpenSets:
             isinstance(other, OpenSets)
             and self.dimension == other.dimension
             and self.columns == other.columns
+            and self.features == other.features
         )
 
     __hash__ = None  # type: ignore[assignment]  # as for ActionSets: equal by value
@@ -74,87 +83,77 @@ class OpenSets:
         return f"open contexts of {self.dimension} features"
 
 
+class Offer(NamedTuple):
+    """The arms of a decision."""
+
+    rows: Floats  # (K, w)
+    blocks: Ints  # (K,) of theta
+    names: tuple[str, ...] | None
+
+
 class OpenLearner(Learner):
     """A policy in use, with arms that are described when a decision is due."""
 
     sets: OpenSets
-    _offered: tuple[str, ...] | None = None  # names of the arms of the decision in progress
+    _offer: Offer  # of the decision in progress
 
-    def choose(self, features: ArrayLike, names: Sequence[str] | None = None) -> Decision:
+    def choose(
+        self,
+        features: Any,
+        names: Sequence[str] | None = None,
+        available: Sequence[str | int] | None = None,
+    ) -> Decision:
         """Choose one of K arms.
 
         features: (K, d), an array, nested lists, or a data frame with a row for each arm; K may
-        differ from call to call. names: of the arms; their indices by default.
+        differ from call to call. With a feature map: what the map is made for. names: of the arms;
+        their indices by default. available: arms of the map that are on offer; all by default.
         """
-        rows = self._rows(features)
-        if names is not None:
-            names = listed_names(names, "names")
-            if len(names) != len(rows):
-                raise InvalidInput("names", f"{len(rows)} names (one for each arm)", len(names))
+        offer = self._offered(features, names, available)
         with self._lock:
             if self._busy:
                 self._recover()
             if self.expire_after is not None or len(self.pending) >= self.most_waiting:
                 self._expire()
-            if len(rows) > self.sets.capacity:
-                self._make_room(len(rows))
+            if len(offer.rows) > self.sets.capacity:
+                self._make_room(len(offer.rows))
             if self._random:
                 self._write_draws()
-            self._offered, self._busy = names, True
-            row, label, gap, chance = self._decide(self._reference, rows)
+            self._offer, self._busy = offer, True
+            row, label, gap, chance = self._decide(self._reference, offer.rows, offer.blocks)
             if row < 0:
                 self._busy = False
-                raise _unusable(rows)
+                raise _unusable(offer.rows)
             decision = self._register(0, row, label, gap, chance)
             self._busy = False
             return decision
 
-    def observe(
-        self,
-        features: ArrayLike,
-        arm: int | Sequence[int] | None = None,
-        reward: float | ArrayLike | None = None,
-    ) -> None:
+    def observe(self, features: Any, arm: Any = None, reward: Any = None) -> None:
         """Learn from decisions that somebody else took.
 
         features (K, d), the arm that was played and its reward; or features (n, d) of the arms that
-        were played, without `arm`, and n rewards. They count as rounds.
+        were played, without `arm`, and n rewards. With a feature map: contexts, arms, rewards. They
+        count as rounds.
         """
-        rows = self._rows(features)
-        if not np.isfinite(rows).all() or np.abs(rows).max() > LARGEST_FEATURE:
-            raise _unusable(rows)
-        if arm is not None:
-            if isinstance(arm, bool) or not isinstance(arm, int | np.integer):
-                raise InvalidInput("arm", "an index", arm)
-            if not 0 <= arm < len(rows):
-                raise InvalidInput("arm", f"an index from 0 to {len(rows) - 1}", arm)
-            rows = np.ascontiguousarray(rows[arm : arm + 1])
-        rewards = self._observed([reward] if arm is not None else reward, len(rows))
+        rows, blocks, rewards = self._past(features, arm, reward)
         label = self.policy.observed_label
         with self._lock:
             if self._busy:
                 self._recover()
-            arguments = self._reference, rows, rewards, label
+            arguments = self._reference, rows, blocks, rewards, label
             direct_call(entry_for(observe_open, self.state), *arguments)(*arguments)
 
-    def explain(self, decision: Decision | int, features: ArrayLike | None = None) -> Explanation:
+    def explain(self, decision: Decision | int, features: Any = None) -> Explanation:
         """Why an arm was chosen, and the present estimate of it.
 
-        features: those of all arms of the decision, for the estimates of all.
+        features: those of the decision, for the estimates of all its arms.
         """
         chosen = self._decision(decision)
         with self._lock:
             if self._busy:
                 self._recover()
-            if features is None:
-                waiting = self._waiting(chosen).features
-                assert waiting is not None
-                rows, names = waiting[None, :], [chosen.name]
-            else:
-                rows = self._rows(features)
-                names = [str(n) for n in range(len(rows))]
-                if chosen.arm < len(names):
-                    names[chosen.arm] = chosen.name
+            offer = self._remembered(chosen) if features is None else self._named(features, chosen)
+            rows = self._whole(offer.rows, offer.blocks)
             means, errors = self.policy.estimates(self.state, rows)
         best = means.max()
         reports = (
@@ -166,16 +165,78 @@ class OpenLearner(Learner):
                 pulls=None,
                 target=None,
             )
-            for name, mean, error in zip(names, means, errors, strict=True)
+            for name, mean, error in zip(offer.names or (), means, errors, strict=True)
         )
         return Explanation(chosen, tuple(reports))
+
+    def _remembered(self, decision: Decision) -> Offer:
+        """The chosen arm of a decision that waits."""
+        waiting = self._waiting(decision)
+        assert waiting.features is not None
+        return Offer(waiting.features[None, :], np.array([waiting.row]), (decision.name,))
+
+    def _named(self, features: Any, decision: Decision) -> Offer:
+        """The arms of a decision, with the name of the chosen one."""
+        offer = self._offered(features, None, None)
+        names = [str(n) for n in range(len(offer.rows))]
+        if decision.arm < len(names):
+            names[decision.arm] = decision.name
+        return offer._replace(names=offer.names or tuple(names))
+
+    def coefficients(self) -> dict[str, tuple[float, float]]:
+        """The estimate of each entry of theta with its standard error, by name."""
+        known, d = self.sets.features, self.sets.dimension
+        names = self.sets.columns if known is None else known.names
+        with self._lock:
+            if self._busy:
+                self._recover()
+            means, errors = self.policy.estimates(self.state, np.eye(d))
+        pairs = zip(means.tolist(), (self.noise * errors).tolist(), strict=True)
+        return dict(zip(names or map(str, range(d)), pairs, strict=True))
 
     def counted(self, pending: Pending) -> tuple[int, int, int]:
         """Only the round counts: rows change."""
         return 0, -1, -1
 
-    def _rows(self, features: ArrayLike) -> Floats:
-        """Features as an array (K, d), K > 0; whether they are finite is checked later."""
+    def _offered(
+        self, features: Any, names: Sequence[str] | None, available: Sequence[str | int] | None
+    ) -> Offer:
+        """The arms of a decision, checked; whether all numbers are finite is checked later."""
+        if self.sets.features is not None:
+            rows, blocks, given = self.sets.features.rows(features, available)
+        elif available is not None:
+            raise InvalidInput("available", "nothing: pass the features on offer", available)
+        else:
+            rows, given = self._rows(features), None
+            blocks = np.zeros(len(rows), np.int64)
+        if len(rows) == 0:
+            raise InvalidInput("features", "at least one arm", rows.shape)
+        if names is not None:
+            given = listed_names(names, "names")
+            if len(given) != len(rows):
+                raise InvalidInput("names", f"{len(rows)} names (one for each arm)", len(given))
+        return Offer(rows, blocks, given)
+
+    def _past(self, features: Any, arm: Any, reward: Any) -> tuple[Floats, Ints, Floats]:
+        """Features, blocks and rewards of decisions that were taken elsewhere, checked."""
+        known = self.sets.features
+        if known is not None and known.arms:
+            one = isinstance(arm, str | int | np.integer)
+            rows, blocks = known.played(features, [arm] if one else arm)
+            _check_usable(rows)
+            return rows, blocks, self._observed([reward] if one else reward, len(rows))
+        rows, blocks, _ = self._offered(features, None, None)
+        _check_usable(rows)
+        if arm is None:
+            return rows, blocks, self._observed(reward, len(rows))
+        wrong = isinstance(arm, bool) or not isinstance(arm, int | np.integer)
+        if wrong or not 0 <= arm < len(rows):
+            raise InvalidInput("arm", f"an index from 0 to {len(rows) - 1}", arm)
+        chosen = slice(int(arm), int(arm) + 1)
+        return rows[chosen].copy(), blocks[chosen], self._observed([reward], 1)
+
+    def _rows(self, features: Any) -> Floats:
+        """Features as an array (K, d)."""
         d = self.sets.dimension
         if type(features) is np.ndarray and features.dtype == np.float64 and features.ndim == 2:
             rows = np.ascontiguousarray(features)
@@ -187,16 +248,23 @@ class OpenLearner(Learner):
                 raise InvalidInput("features", f"a list of arms, each of {d} numbers", features)
         if rows.ndim != 2 or rows.shape[1] != d:
             raise InvalidInput("features", f"rows of {d} numbers", rows.shape)
-        if len(rows) == 0:
-            raise InvalidInput("features", "at least one arm", rows.shape)
         return rows
+
+    def _whole(self, rows: Floats, blocks: Ints) -> Floats:
+        """Rows (K, w) of some blocks as rows (K, d)."""
+        width = rows.shape[1]
+        whole = np.zeros((len(rows), self.sets.dimension))
+        for n, block in enumerate(blocks):
+            whole[n, block * width : (block + 1) * width] = rows[n]
+        return whole
 
     def _make_room(self, arms: int) -> None:
         """Continue with room for more arms on offer."""
-        capacity = self.sets.capacity
+        capacity, old = self.sets.capacity, self.sets
         while capacity < arms:
             capacity *= 2
-        sets = OpenSets(self.sets.dimension, self.sets.columns, capacity)
+        given = None if old.features is not None else old.dimension
+        sets = OpenSets(given, old.columns, old.features, capacity)
         state = self.policy.start(sets, noise=self.noise, horizon=None)
         _copy_arrays(self.state, state)
         self.__dict__.update(self._attributes(sets, state))
@@ -209,29 +277,29 @@ class OpenLearner(Learner):
     def _attributes(self, sets: Any, state: Any) -> dict[str, Any]:
         online = Online(state, self._progress)
         reference = entry_for(refer, state)(online)
-        rows, one = sets.rows[:1].copy(), sets.rows[0].copy()
+        rows, blocks = sets.rows[:1].copy(), np.zeros(1, np.int64)
         return {
             "sets": sets,
             "state": state,
             "_random": state.ledger.normals.size + state.ledger.uniforms.size > 0,
             "_reference": reference,
-            "_decide": direct_call(entry_for(decide_open, state), reference, rows),
-            "_update": direct_call(entry_for(update_open, state), reference, one, 0, 0.0),
+            "_decide": direct_call(entry_for(decide_open, state), reference, rows, blocks),
+            "_update": direct_call(entry_for(update_open, state), reference, rows[0], 0, 0, 0.0),
         }
 
     def _register(self, m: int, row: int, label: int, gap: float, chance: float) -> Decision:
-        id = self._made
-        name = str(row) if self._offered is None else self._offered[row]
+        id, offer = self._made, self._offer
+        name = str(row) if offer.names is None else offer.names[row]
         known = chance if chance == chance else None
         decision = Decision(id, "", row, name, self._labels[label], gap, known)
-        # the features are still where compiled code has put them
-        self.pending[id] = Pending(decision, row, label, self.state.regression.rows[row].copy())
+        block, features = int(offer.blocks[row]), offer.rows[row].copy()
+        self.pending[id] = Pending(decision, block, label, features)
         self._made = id + 1
         return decision
 
     def _learn_waiting(self, id: int, pending: Pending, reward: float) -> None:
         self._settling, self._busy = id, True
-        self._update(self._reference, pending.features, pending.label, reward)
+        self._update(self._reference, pending.features, pending.row, pending.label, reward)
         del self.pending[id]
         self._settled += 1
         self._busy = False
@@ -244,6 +312,11 @@ def _copy_arrays(old: Any, new: Any) -> None:
             _copy_arrays(before, after)
         elif isinstance(before, np.ndarray) and before.shape == after.shape:
             after[...] = before
+
+
+def _check_usable(rows: Floats) -> None:
+    if not (np.abs(rows) <= LARGEST_FEATURE).all():
+        raise _unusable(rows)
 
 
 def _unusable(rows: Floats) -> InvalidInput:

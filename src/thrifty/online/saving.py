@@ -9,6 +9,7 @@ import numpy as np
 from thrifty.errors import InvalidInput, UnknownName
 from thrifty.numerics.arrays import Floats, finite_numbers
 from thrifty.online.decisions import Decision, Pending
+from thrifty.online.features import FeatureMap, from_json
 from thrifty.online.state_files import expect, pack, unpack
 from thrifty.policies import POLICIES
 from thrifty.policies.base import Policy, plain_number
@@ -54,9 +55,13 @@ def content_of(learner: "Learner") -> dict[str, Any]:
 def _described(sets: Any) -> dict[str, Any]:
     """Action sets, or what is known where contexts are open."""
     if sets.open:
-        columns = None if sets.columns is None else list(sets.columns)
         return {
-            "open": {"dimension": sets.dimension, "columns": columns, "capacity": sets.capacity}
+            "open": {
+                "dimension": sets.dimension,
+                "columns": None if sets.columns is None else list(sets.columns),
+                "features": None if sets.features is None else sets.features.to_json(),
+                "capacity": sets.capacity,
+            }
         }
     parts = zip(sets.context_names, sets.split(sets.rows), sets.arm_names, strict=True)
     return {
@@ -67,7 +72,9 @@ def _described(sets: Any) -> dict[str, Any]:
     }
 
 
-def sets_of(content: dict[str, Any], sets: Any) -> tuple[type["Learner"], Any]:
+def sets_of(
+    content: dict[str, Any], sets: Any, features: FeatureMap | None
+) -> tuple[type["Learner"], Any]:
     """The kind of learner and the action sets of a file; those given, if any, must be the same."""
     from thrifty.online.listed import ListedLearner
     from thrifty.online.open_contexts import OpenLearner, OpenSets
@@ -77,7 +84,7 @@ def sets_of(content: dict[str, Any], sets: Any) -> tuple[type["Learner"], Any]:
     if "open" in content:
         capacity = content["open"]["capacity"]
         expect(_is_index(capacity, 2**31), "open", "a number of arms", capacity)
-        saved: Any = OpenSets(**content["open"])
+        saved: Any = OpenSets(**{**content["open"], "features": _map_of(content, features)})
     else:
         contexts = content["contexts"]
         saved = ActionSets(
@@ -88,6 +95,17 @@ def sets_of(content: dict[str, Any], sets: Any) -> tuple[type["Learner"], Any]:
     if sets is not None and sets != saved:
         raise InvalidInput("contexts", "the same action sets as those given", saved)
     return kind, saved
+
+
+def _map_of(content: dict[str, Any], given: FeatureMap | None) -> FeatureMap | None:
+    """The feature map of a file; the one given, if any, must be the same."""
+    described = content["open"]["features"]
+    if described is None:
+        expect(given is None, "features", "none, as in the file", given)
+        return None
+    saved = from_json(described, None if given is None else given.transformer)
+    expect(given is None or given == saved, "features", "the same map as in the file", given)
+    return saved
 
 
 def policy_of(content: dict[str, Any], policy: Policy | None) -> Policy:
@@ -145,13 +163,15 @@ def _restore_pending(learner: "Learner", entry: dict[str, Any]) -> Pending:
     expect(chance is None or _is_chance(chance), where, "a probability", chance)
     removed = entry["features"] is not None  # its row is not used
     expect(removed or not sets.open, where, "features", entry)
-    expect(removed or _is_index(entry["row"], len(sets.rows)), where, "a row", entry["row"])
+    rows = sets.blocks if sets.open else len(sets.rows)
+    expect((removed and not sets.open) or _is_index(entry["row"], rows), where, "a row", entry)
     labels = learner.policy.labels
     expect(_is_index(entry["label"], len(labels)), where, "the index of a label", entry["label"])
     features = None
     if entry["features"] is not None:
         features = finite_numbers(_from_text(entry["features"]), f"{where}: features")
-        expect(features.shape == (sets.dimension,), where, f"{sets.dimension} features", features)
+        width = sets.rows.shape[1]
+        expect(features.shape == (width,), where, f"{width} features", features)
     counted = None
     if sets.open:
         pass  # only the round counts

@@ -50,15 +50,19 @@ def decide(reference: Any, context: int, arms: Ints) -> tuple[int, int, float, f
 
 
 @compiled
-def decide_open(reference: Any, features: Floats) -> tuple[int, int, float, float]:
-    """The same for features (n, d) that nobody listed; if one is no usable number, row -1."""
+def decide_open(reference: Any, features: Floats, blocks: Ints) -> tuple[int, int, float, float]:
+    """The same for features (n, w) that nobody listed, about blocks (n,) of theta.
+
+    If one is no usable number, row -1.
+    """
     state, progress = reference.target.state, reference.target.progress
-    rows, ledger = state.regression.rows, state.ledger
+    rows, firsts, ledger = state.regression.rows, state.regression.firsts, state.ledger
     for n in range(features.shape[0]):
         for i in range(features.shape[1]):
             if not abs(features[n, i]) <= LARGEST_FEATURE:
                 return -1, 0, 0.0, 0.0
     for n in range(features.shape[0]):
+        firsts[n] = blocks[n] * features.shape[1]
         for i in range(features.shape[1]):
             rows[n, i] = features[n, i]
     arms = np.arange(features.shape[0])
@@ -91,10 +95,10 @@ def update(reference: Any, row: int, label: int, reward: float) -> None:
 
 
 @compiled
-def update_open(reference: Any, features: Floats, label: int, reward: float) -> None:
-    """The same for an arm with features (d,)."""
+def update_open(reference: Any, features: Floats, block: int, label: int, reward: float) -> None:
+    """The same for an arm with features (w,) about a block of theta."""
     state = reference.target.state
-    learn(state, _spare_row(state, features), label, reward)
+    learn(state, _spare_row(state, features, block), label, reward)
     reference.target.progress[0].updates += 1
 
 
@@ -110,20 +114,23 @@ def observe_listed(reference: Any, rows: Ints, rewards: Floats, label: int) -> N
 
 
 @compiled
-def observe_open(reference: Any, features: Floats, rewards: Floats, label: int) -> None:
-    """The same for arms with features (n, d)."""
+def observe_open(
+    reference: Any, features: Floats, blocks: Ints, rewards: Floats, label: int
+) -> None:
+    """The same for arms with features (n, w) about blocks (n,) of theta."""
     state = reference.target.state
     for n in range(rewards.size):
         state.ledger.visits[0] += 1
         state.ledger.counters[0].rounds += 1
-        learn(state, _spare_row(state, features[n]), label, rewards[n])
+        learn(state, _spare_row(state, features[n], blocks[n]), label, rewards[n])
 
 
 @kernel
-def _spare_row(state: Any, features: Floats) -> int:
-    """Write features (d,) into the last row, which is never on offer."""
+def _spare_row(state: Any, features: Floats, block: int) -> int:
+    """Write features (w,) into the last row, which is never on offer."""
     rows = state.regression.rows
     last = rows.shape[0] - 1
+    state.regression.firsts[last] = block * features.size
     for i in range(features.size):
         rows[last, i] = features[i]
     return last

@@ -6,8 +6,8 @@ Compiled functions on that state do the work, registered with `@implements` (sha
 """
 
 from collections.abc import Sequence
-from dataclasses import MISSING, dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, ClassVar, cast, overload
+from dataclasses import MISSING, dataclass, fields
+from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from thrifty.numerics.regression import (
     carry_regression,
     observe_removed,
     start_regression,
+    whole_inverse,
 )
 from thrifty.policies.shared.ledger import Renumbering, carry_ledger
 from thrifty.problem.action_sets import ActionSets
@@ -26,8 +27,7 @@ if TYPE_CHECKING:
     pass
 
 if TYPE_CHECKING:
-    from thrifty.online.listed import ListedLearner
-    from thrifty.online.open_contexts import OpenLearner
+    from thrifty.online.start import FeatureMap, ListedLearner, OpenLearner
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +67,7 @@ class Policy:
         seed: int = 0,
         dimension: int | None = None,
         columns: Sequence[str] | None = None,
+        features: "FeatureMap | None" = None,
         noise: float | str | None = None,
         **settings: Any,
     ) -> "OpenLearner": ...
@@ -77,47 +78,27 @@ class Policy:
         *,
         dimension: int | None = None,
         columns: Sequence[str] | None = None,
+        features: "FeatureMap | None" = None,
         noise: float | str | None = None,
         **settings: Any,
     ) -> "ListedLearner | OpenLearner":
         """Use the policy online: choose, learn, explain, save.
 
         sets: the arms of all contexts; or dimension, how many features arms will have when they
-        come; or columns, the names of these features. noise: standard deviation of the rewards,
-        or `estimate` where a policy can; by default `estimate` or else 1, or 1/2 for clicks.
+        come; or columns, the names of these; or features, a map that makes them. noise: standard
+        deviation of the rewards, or `estimate` where a policy can; by default `estimate` or else 1,
+        or 1/2 for clicks.
         settings: rewards, expire_after, expired_reward, most_waiting (see Learner).
         """
-        from thrifty.online.listed import ListedLearner
-        from thrifty.online.open_contexts import OpenLearner, OpenSets
+        from thrifty.online.start import start_learner
 
-        policy, number = self._with_noise(noise, settings.get("rewards", "gaussian"))
-        if sets is not None:
-            if dimension is not None or columns is not None:
-                raise InvalidInput("learner", "action sets or open contexts, not both", dimension)
-            return ListedLearner(policy, sets, seed=seed, noise=number, **settings)
-        if not self.open:
-            raise InvalidInput(self.name, "listed contexts: learner(th.ActionSets(...))", "none")
-        opened = OpenSets(dimension, columns)
-        return OpenLearner(policy, opened, seed=seed, noise=number, **settings)
-
-    def _with_noise(self, noise: float | str | None, rewards: str) -> tuple["Policy", float]:
-        """The policy, and the number that it is told: what `noise` of a learner means."""
-        estimates = getattr(self, "noise", "known") == "estimate"
-        if isinstance(noise, str):
-            if noise != "estimate" or not hasattr(self, "noise"):
-                known = "a number or estimate" if hasattr(self, "noise") else "a number"
-                raise InvalidInput(f"{self.name}: noise", known, noise)
-            return replace(
-                cast(Any, self), noise="estimate"
-            ), 0.5 if rewards == "bernoulli" else 1.0
-        if noise is None:
-            return self, 0.5 if rewards == "bernoulli" else 1.0
-        return (replace(cast(Any, self), noise="known") if estimates else self), noise
+        opened = {"dimension": dimension, "columns": columns, "features": features}
+        return start_learner(self, sets, opened, seed=seed, noise=noise, settings=settings)
 
     def estimates(self, state: Any, rows: Floats) -> tuple[Floats, Floats]:
         """Estimated means (k,) of rows (k, d), and their standard errors (k,) in units of noise."""
         regression = state.regression
-        norms = np.einsum("ki,ij,kj->k", rows, regression.inverse, rows)
+        norms = np.einsum("ki,ij,kj->k", rows, whole_inverse(regression), rows)
         errors = np.sqrt(norms.clip(0))
         if regression.totals[0].outside:
             errors[regression.outside] = np.inf
@@ -212,6 +193,7 @@ class Policy:
             ridge=ridge,
             largest_set=sets.largest if largest is None else largest,
             pooled=sets.open,
+            blocks=sets.blocks,
             memory=np.inf if memory is None else float(memory),
         )
 

@@ -6,7 +6,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from thrifty.numerics.arrays import Floats, Ints
+from thrifty.numerics.arrays import Floats, Ints, WorkSpace
 from thrifty.numerics.compilation import kernel
 from thrifty.numerics.dense import cholesky
 from thrifty.numerics.regression import Regression, observe
@@ -62,7 +62,7 @@ class LinTS(Policy):
             start_ledger(sets, normals=d),
             # estimates of single arms are not needed: largest = 0 says so
             self._regression(sets, ridge, largest=0),
-            root=np.zeros((d, d)),
+            root=np.zeros((d, sets.rows.shape[1])),
             sample=np.zeros(d),
             deviation=noise * inflation * self.scale,
         )
@@ -73,8 +73,8 @@ class State(NamedTuple):
 
     ledger: Ledger
     regression: Regression
-    root: Floats  # (d, d) work space: L with L L^T = V^-1
-    sample: Floats  # (d,) theta~
+    root: WorkSpace  # (d, w) L with L L^T = V^-1, in blocks
+    sample: WorkSpace  # (d,) theta~
     deviation: float  # v
 
 
@@ -84,9 +84,9 @@ def _choose(state: State, context: int, arms: Ints) -> Choice:
     _draw_theta(regression, state.ledger.normals, state.deviation, state.root, sample)
     best, highest = arms[0], -math.inf
     for n in range(arms.size):
-        mean = 0.0
-        for i in range(sample.size):
-            mean += regression.rows[arms[n], i] * sample[i]
+        first, mean = regression.firsts[arms[n]], 0.0
+        for i in range(regression.rows.shape[1]):
+            mean += regression.rows[arms[n], i] * sample[first + i]
         if mean > highest:
             best, highest = arms[n], mean
     return Choice(best, 0)
@@ -102,9 +102,11 @@ def _draw_theta(
     regression: Regression, normals: Floats, deviation: float, root: Floats, sample: Floats
 ) -> None:
     """theta~ = theta_hat + deviation L xi with L L^T = V^-1 and xi = normals (d,)."""
-    cholesky(regression.inverse, root)
-    for i in range(sample.size):
-        drawn = regression.theta[i]
-        for j in range(i + 1):
-            drawn += deviation * root[i, j] * normals[j]
-        sample[i] = drawn
+    width = root.shape[1]
+    for first in range(0, sample.size, width):
+        cholesky(regression.inverse[first : first + width], root[first : first + width])
+        for i in range(first, first + width):
+            drawn = regression.theta[i]
+            for j in range(i - first + 1):
+                drawn += deviation * root[i, j] * normals[first + j]
+            sample[i] = drawn

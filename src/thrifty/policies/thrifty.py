@@ -77,7 +77,7 @@ class Thrifty(Policy):
         self._check_forgetting()
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
-        k, d = sets.rows.shape
+        k, d = len(sets.rows), sets.dimension
         least_ridge = LEAST_RIDGE * float((sets.rows**2).sum(axis=1).max())
         ridge = max(noise**2, least_ridge)  # the first prior is N(0, I)
         return State(
@@ -191,9 +191,12 @@ def _probability(state: State, context: int, arms: Ints, row: int) -> float:
 @implements(learn, State)
 def _learn(state: State, row: int, label: int, reward: float) -> None:
     observe(state.regression, row, reward)
-    kept = state.regression.kept
-    for i in range(state.responses.size):
-        state.responses[i] = kept * state.responses[i] + reward * state.regression.rows[row, i]
+    rows, first, kept = state.regression.rows, state.regression.firsts[row], state.regression.kept
+    if kept < 1.0:
+        for i in range(state.responses.size):
+            state.responses[i] *= kept
+    for i in range(rows.shape[1]):
+        state.responses[first + i] += reward * rows[row, i]
     _count_reward(state.model, reward, kept)
 
 
@@ -234,10 +237,10 @@ def _fit_model(state: State) -> None:
     where it was not looked at.
     """
     regression, totals, model = state.regression, state.regression.totals, state.model
-    length, determined = 0.0, 0.0
+    length, determined, width = 0.0, 0.0, regression.inverse.shape[1]
     for i in range(regression.theta.size):
         length += regression.theta[i] ** 2
-        determined += max(0.0, 1.0 - totals[0].ridge * regression.inverse[i, i])
+        determined += max(0.0, 1.0 - totals[0].ridge * regression.inverse[i, i % width])
     if not state.known and model[0].rewards > 0.0:
         _estimate_noise(state, length, determined)
     first, prior = model[0].scale, PRIOR_DIMENSIONS
@@ -326,7 +329,9 @@ def _answer(
 ) -> tuple[int, float]:
     """Steps 5 and 6: the arm to mix with the greedy one for a question, and its probability."""
     means, loss = state.regression.means, state.values.losses[context]
-    squared_distance(state.regression, greedy, question)  # for V^-1 (x^ - x)
+    for i in range(state.regression.step.size):
+        state.regression.step[i] = 0.0
+    squared_distance(state.regression, greedy, question)  # leaves V^-1 (x^ - x) in step
     row, probability, least = greedy, 0.0, math.inf
     known = _information(state, greedy)
     for n in range(arms.size):
@@ -346,9 +351,14 @@ def _information(state: State, row: int) -> float:
 
     Less while rewards of y are late: as it will be once they have come.
     """
-    rows, step, moved = state.regression.rows, state.regression.step, 0.0
-    for i in range(step.size):
-        moved += rows[row, i] * step[i]
+    rows, step, first, moved = (
+        state.regression.rows,
+        state.regression.step,
+        state.regression.firsts[row],
+        0.0,
+    )
+    for i in range(rows.shape[1]):
+        moved += rows[row, i] * step[first + i]
     late = state.ledger.chosen[row] - state.regression.pulls[row]
     if late > 0 and not state.regression.pooled:  # those that are pooled do not count by row
         moved /= 1.0 + late * state.regression.norms[row]

@@ -85,14 +85,14 @@ class VIDS(Policy):
         self._check_forgetting()
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
-        k, d = sets.rows.shape
+        k, d, width = len(sets.rows), sets.dimension, sets.rows.shape[1]
         size, once = int(self.samples) // 2 * d, self.draws == "once"
         return State(
             start_ledger(sets, uniforms=1, normals=0 if once else size),
             self._regression(sets, self._ridge(noise)),
             Posterior(
                 normals=np.random.default_rng(SEED).standard_normal(size if once else 0),
-                root=np.zeros((d, d)),
+                root=np.zeros((d, width)),
                 shift=np.zeros(d),
                 chances=np.zeros(k),
                 shifts=np.zeros((k, d)),
@@ -108,7 +108,7 @@ class Posterior(NamedTuple):
     """Samples of theta, and what they say about the best of the arms on offer."""
 
     normals: FixedFloats  # (S / 2 d,) xi_s one after another, if drawn once; else in the ledger
-    root: WorkSpace  # (d, d) L
+    root: WorkSpace  # (d, w) L, in blocks
     shift: WorkSpace  # (d,) noise L xi_s
     chances: WorkSpace  # (k,) P(x* = y)
     shifts: WorkSpace  # (k, d) P(x* = y) (E[theta | x* = y] - theta_hat)
@@ -158,7 +158,7 @@ def _weigh(state: State, arms: Ints, greedy: int) -> tuple[float, float]:
         for n in range(arms.size):
             row = arms[n]
             state.regrets[row] = lost + regression.means[greedy] - regression.means[row]
-            state.variances[row] = _variance(posterior, regression.rows, arms, row)
+            state.variances[row] = _variance(posterior, regression, arms, row)
             explained = max(explained, state.variances[row])
     return lost, explained
 
@@ -226,7 +226,7 @@ def _sample_best_arms(
             chances[greedy] += 2.0 * share
             continue
         if not decomposed:
-            cholesky(regression.inverse, posterior.root)
+            _decompose(regression.inverse, posterior.root)
             decomposed = True
         _find_shift(posterior, normals, start, noise)
         pair = _best_arms(regression, arms, shift)
@@ -245,12 +245,20 @@ def _sample_best_arms(
 @kernel
 def _find_shift(posterior: Posterior, normals: Floats, start: int, noise: float) -> None:
     """posterior.shift = noise L xi, xi = normals from start on."""
-    root, shift = posterior.root, posterior.shift
+    root, shift, width = posterior.root, posterior.shift, posterior.root.shape[1]
     for i in range(shift.size):
-        total = 0.0
-        for j in range(i + 1):
-            total += root[i, j] * normals[start + j]
+        first, total = i - i % width, 0.0
+        for j in range(i % width + 1):
+            total += root[i, j] * normals[start + first + j]
         shift[i] = noise * total
+
+
+@kernel
+def _decompose(inverse: Floats, root: Floats) -> None:
+    """root (d, w) with L L^T = inverse (d, w), block by block."""
+    width = root.shape[1]
+    for first in range(0, root.shape[0], width):
+        cholesky(inverse[first : first + width], root[first : first + width])
 
 
 class BestArms(NamedTuple):
@@ -269,8 +277,9 @@ def _best_arms(regression: Regression, arms: Ints, shift: Floats) -> BestArms:
     plus, minus, highest_plus, highest_minus = arms[0], arms[0], -math.inf, -math.inf
     for n in range(arms.size):
         row, moved = arms[n], 0.0
-        for i in range(shift.size):
-            moved += rows[row, i] * shift[i]
+        first = regression.firsts[row]
+        for i in range(rows.shape[1]):
+            moved += rows[row, i] * shift[first + i]
         if means[row] + moved > highest_plus:
             plus, highest_plus = row, means[row] + moved
         if means[row] - moved > highest_minus:
@@ -279,15 +288,15 @@ def _best_arms(regression: Regression, arms: Ints, shift: Floats) -> BestArms:
 
 
 @kernel
-def _variance(posterior: Posterior, rows: Floats, arms: Ints, row: int) -> float:
+def _variance(posterior: Posterior, regression: Regression, arms: Ints, row: int) -> float:
     """v of a row, over the rows arms (n,) that may be best."""
-    total = 0.0
+    rows, first, total = regression.rows, regression.firsts[row], 0.0
     for n in range(arms.size):
         best = arms[n]
         if posterior.chances[best] > 0.0:
             along = 0.0
             for i in range(rows.shape[1]):
-                along += rows[row, i] * posterior.shifts[best, i]
+                along += rows[row, i] * posterior.shifts[best, first + i]
             total += along * along / posterior.chances[best]
     return total
 

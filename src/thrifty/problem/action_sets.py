@@ -30,6 +30,7 @@ class ActionSets:
     """
 
     open = False  # whether rows change from round to round
+    blocks = 1  # theta is one
 
     def __init__(
         self,

@@ -71,9 +71,9 @@ def implements(
 @kernel
 def _value_by_regression(state: Any, row: int) -> float:
     regression = state.regression
-    total = 0.0
-    for i in range(regression.theta.size):
-        total += regression.theta[i] * regression.rows[row, i]
+    first, total = regression.firsts[row], 0.0
+    for i in range(regression.rows.shape[1]):
+        total += regression.theta[first + i] * regression.rows[row, i]
     return total
 
 

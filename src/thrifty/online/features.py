@@ -1,0 +1,263 @@
+"""Feature maps: from what describes a context to the features of its arms.
+
+    disjoint(arms, columns)            every arm has coefficients of its own, in a block of theta
+    product(arms, arm_columns, columns)  each feature of the arm times each of the context
+    shared(columns)                    each arm brings its features; this adds a bias and scales
+
+A map is made for columns in some order, or for a scikit-learn transformer. `fit` learns the mean
+and the deviation of each column; scaled features have a length of about 1, which suits the prior
+N(0, I) of theta.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from thrifty.errors import InvalidInput, UnknownName
+from thrifty.numerics.arrays import Floats, Ints, numeric
+from thrifty.online.frames import columns_of, numbers_of
+from thrifty.problem.names import listed_names
+
+DISJOINT, PRODUCT, SHARED = "disjoint", "product", "shared"
+
+
+@dataclass(frozen=True)
+class FeatureMap:
+    """How features are made; see `disjoint`, `product` and `shared`.
+
+    Attributes
+    ----------
+    kind : disjoint, product or shared
+    columns : what describes a context (or an arm, for shared)
+    arms : names of the arms; none for shared
+    arm_columns, arm_rows : names and values (K, q) of what describes the arms, for product
+    bias : whether 1 is a feature
+    centre, scale : of the columns, once fitted
+    transformer : of scikit-learn, applied first
+    """
+
+    kind: str
+    columns: tuple[str, ...]
+    arms: tuple[str, ...] = ()
+    arm_columns: tuple[str, ...] = ()
+    arm_rows: tuple[tuple[float, ...], ...] = ()
+    bias: bool = True
+    centre: tuple[float, ...] | None = None
+    scale: tuple[float, ...] | None = None
+    transformer: Any = field(default=None, compare=False)
+
+    @property
+    def width(self) -> int:
+        """How many features an arm has."""
+        own = len(self._outputs) + self.bias
+        return own * (len(self.arm_columns) + self.bias) if self.kind == PRODUCT else own
+
+    @property
+    def blocks(self) -> int:
+        """Into how many blocks theta falls: one for each arm where these are disjoint."""
+        return len(self.arms) if self.kind == DISJOINT else 1
+
+    @property
+    def dimension(self) -> int:
+        """How many entries theta has (d)."""
+        return self.blocks * self.width
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """(d,) names of the entries of theta."""
+        own = (*(["bias"] if self.bias else []), *self._outputs)
+        if self.kind == DISJOINT:
+            return tuple(f"{arm}: {name}" for arm in self.arms for name in own)
+        if self.kind == PRODUCT:
+            outer = (*(["bias"] if self.bias else []), *self.arm_columns)
+            return tuple(f"{one} x {name}" for one in outer for name in own)
+        return own
+
+    @property
+    def _outputs(self) -> tuple[str, ...]:
+        """Names of the columns after the transformer."""
+        if self.transformer is None:
+            return self.columns
+        return tuple(str(name) for name in self.transformer.get_feature_names_out())
+
+    def fit(self, data: ArrayLike) -> "FeatureMap":
+        """The same map, with the mean and the deviation of each column of data (n, p)."""
+        values = self._transformed(data)
+        centre, deviation = values.mean(axis=0), values.std(axis=0)
+        deviation[deviation == 0] = 1.0  # a constant stays as it is
+        return replace(self, centre=tuple(centre.tolist()), scale=tuple(deviation.tolist()))
+
+    def rows(
+        self, context: Any, available: Sequence[str | int] | None = None
+    ) -> tuple[Floats, Ints, tuple[str, ...] | None]:
+        """Features (K, width) of the arms on offer, their blocks (K,) and names."""
+        values = self._scaled(self._transformed(context))
+        if self.kind == SHARED:
+            if available is not None:
+                raise InvalidInput("available", "nothing: pass the rows on offer", available)
+            return values, np.zeros(len(values), np.int64), None
+        if len(values) != 1:
+            raise InvalidInput("features", "one row, of the context", values.shape)
+        chosen = self._arm_indices(available)
+        names = tuple(self.arms[k] for k in chosen)
+        return self.of_arms(values.repeat(len(chosen), axis=0), chosen), self._blocks(chosen), names
+
+    def played(self, contexts: Any, arms: Sequence[str | int]) -> tuple[Floats, Ints]:
+        """Features (n, width) and blocks (n,) of arms that were played in contexts (n, p)."""
+        values = self._scaled(self._transformed(contexts))
+        if self.kind == SHARED:
+            return values, np.zeros(len(values), np.int64)
+        if len(arms) != len(values):
+            raise InvalidInput("arms", f"{len(values)} (one for each context)", len(arms))
+        chosen = [self._arm_index(arm) for arm in arms]
+        return self.of_arms(values, chosen), self._blocks(chosen)
+
+    def of_arms(self, values: Floats, arms: Sequence[int]) -> Floats:
+        """Features (n, width) of arms, given those (n, p) of their contexts."""
+        if self.kind == DISJOINT:
+            return np.ascontiguousarray(values)
+        outer = np.array([self.arm_rows[k] for k in arms])
+        if self.bias:
+            outer = np.hstack([np.ones((len(outer), 1)), outer])
+        return np.einsum("nq,np->nqp", outer, values).reshape(len(values), -1)
+
+    def to_json(self) -> dict[str, Any]:
+        """All but the transformer."""
+        kept = {key: value for key, value in vars(self).items() if key != "transformer"}
+        return {**kept, "transformed": self.transformer is not None}
+
+    def _transformed(self, data: Any) -> Floats:
+        """Values (n, p) of the columns, after the transformer."""
+        if isinstance(data, Mapping):
+            data = _one_row(data, self.columns)
+        if self.transformer is not None:
+            values = self.transformer.transform(data)
+            values = values.toarray() if hasattr(values, "toarray") else values
+        elif columns_of(data) is not None:
+            values = numbers_of(data, self.columns, "features")
+        else:
+            values = data
+        expected = f"rows of {len(self._outputs)} numbers ({', '.join(self._outputs[:8])})"
+        array = np.atleast_2d(numeric(values, "features", expected))
+        if array.ndim != 2 or array.shape[1] != len(self._outputs):
+            raise InvalidInput("features", expected, np.shape(data))
+        return array
+
+    def _scaled(self, values: Floats) -> Floats:
+        """Columns by their mean and deviation, with the bias; of length about 1 if scaled."""
+        if self.centre is not None:
+            parts = np.array(self.scale) * math.sqrt(values.shape[1])
+            values = (values - np.array(self.centre)) / parts
+        if self.bias:
+            values = np.hstack([np.ones((len(values), 1)), values])
+            if self.centre is not None:
+                values = values / math.sqrt(2.0)
+        return np.ascontiguousarray(values)
+
+    def _blocks(self, arms: Sequence[int]) -> Ints:
+        own = self.kind == DISJOINT
+        return np.array(arms, np.int64) if own else np.zeros(len(arms), np.int64)
+
+    def _arm_indices(self, available: Sequence[str | int] | None) -> list[int]:
+        if available is None:
+            return list(range(len(self.arms)))
+        found = sorted({self._arm_index(arm) for arm in available})
+        if not found:
+            raise InvalidInput("available", "at least one arm", available)
+        return found
+
+    def _arm_index(self, arm: str | int) -> int:
+        if isinstance(arm, str):
+            if arm not in self.arms:
+                raise UnknownName("arm", arm, self.arms)
+            return self.arms.index(arm)
+        wrong = isinstance(arm, bool) or not isinstance(arm, int | np.integer)
+        if wrong or not 0 <= arm < len(self.arms):
+            raise InvalidInput("arm", f"a name, or an index below {len(self.arms)}", arm)
+        return int(arm)
+
+
+def disjoint(
+    arms: Sequence[str],
+    columns: Sequence[str] | None = None,
+    *,
+    bias: bool = True,
+    transformer: Any = None,
+) -> FeatureMap:
+    """Every arm has coefficients of its own: what is learned of one says nothing of another."""
+    names = listed_names(arms, "arms")
+    return FeatureMap(
+        DISJOINT, _inputs(columns, transformer), names, bias=bias, transformer=transformer
+    )
+
+
+def product(
+    arms: Any,
+    columns: Sequence[str] | None = None,
+    *,
+    names: Sequence[str] | None = None,
+    bias: bool = True,
+    transformer: Any = None,
+) -> FeatureMap:
+    """Each feature of an arm times each of the context; arms: (K, q), an array or a data frame."""
+    rows = arms.to_numpy() if columns_of(arms) is not None else arms
+    values = numeric(rows, "arms", "rows of numbers")
+    if values.ndim != 2 or not np.isfinite(values).all():
+        raise InvalidInput("arms", "finite rows of numbers, one for each arm", values.shape)
+    given = [str(k) for k in range(len(values))] if names is None else names
+    if len(given) != len(values):
+        raise InvalidInput("names", f"{len(values)} names (one for each arm)", len(given))
+    found = columns_of(arms) or tuple(f"arm{i}" for i in range(values.shape[1]))
+    return FeatureMap(
+        PRODUCT,
+        _inputs(columns, transformer),
+        listed_names(given, "names"),
+        arm_columns=listed_names(found, "arms"),
+        arm_rows=tuple(map(tuple, values.tolist())),
+        bias=bias,
+        transformer=transformer,
+    )
+
+
+def shared(
+    columns: Sequence[str] | None = None, *, bias: bool = True, transformer: Any = None
+) -> FeatureMap:
+    """Each arm brings its own features; all share the coefficients."""
+    return FeatureMap(SHARED, _inputs(columns, transformer), bias=bias, transformer=transformer)
+
+
+def from_json(content: Mapping[str, Any], transformer: Any = None) -> FeatureMap:
+    """A map as `to_json` gave it; a transformer must be given if it had one."""
+    values = {key: _frozen(value) for key, value in content.items() if key != "transformed"}
+    if content["transformed"] and transformer is None:
+        expected = "the map with its transformer: load(..., features=...)"
+        raise InvalidInput("features", expected, None)
+    return FeatureMap(**values, transformer=transformer)
+
+
+def _inputs(columns: Sequence[str] | None, transformer: Any) -> tuple[str, ...]:
+    """Names of the columns that a map is made for."""
+    if columns is not None:
+        return listed_names(columns, "columns")
+    if transformer is None:
+        raise InvalidInput("features", "columns, or a fitted transformer", columns)
+    return tuple(str(name) for name in getattr(transformer, "feature_names_in_", ()))
+
+
+def _one_row(context: Mapping[str, Any], columns: Sequence[str]) -> list[list[Any]]:
+    """A context that is given as a dictionary."""
+    missing = [name for name in columns if name not in context]
+    unknown = [name for name in context if name not in columns]
+    if missing or unknown:
+        wrong = [f"missing {', '.join(missing)}"] * bool(missing)
+        wrong += [f"unknown {', '.join(map(str, unknown))}"] * bool(unknown)
+        raise InvalidInput("features", f"the columns {', '.join(columns)}", "; ".join(wrong))
+    return [[context[name] for name in columns]]
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(map(_frozen, value)) if isinstance(value, list | tuple) else value
