@@ -399,3 +399,20 @@ def test_clicks_are_0_or_1():
     assert th.Learner.load(learner.to_bytes()).rewards == "bernoulli"
     with pytest.raises(th.InvalidInput, match="rewards: gaussian or bernoulli"):
         th.Thrifty().learner(dimension=2, rewards="clicks")
+
+
+@pytest.mark.parametrize("policy", [th.Thrifty(noise="known"), th.OAM(horizon=1000)])
+def test_cancelling_uncounts_exploration_rounds(policy):
+    learner = policy.learner(th.ActionSets([np.eye(3)]))
+    for _ in range(12):
+        decision = learner.choose(0)
+        learner.learn(decision, (1.0, 0.9, 0.2)[decision.arm])
+    explored = learner.state.ledger.counters[0].explored
+    decisions = [learner.choose(0) for _ in range(20)]
+    assert learner.state.ledger.counters[0].explored > explored
+    restored = th.Learner.load(learner.to_bytes())
+    for decision in decisions:
+        learner.cancel(decision)
+        restored.cancel(decision.id)
+    assert learner.state.ledger.counters[0].explored == explored
+    assert restored.state.ledger.counters[0].explored == explored

@@ -39,6 +39,7 @@ class Pending(NamedTuple):
     # context, row and vector that counted the decision, -1 where removed; None if they are still
     # those of the decision
     counted: tuple[int, int, int] | None = None
+    explored: int = 0  # how many exploration rounds it counts for
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ N(0, I) of theta.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -77,7 +78,7 @@ class FeatureMap:
             return tuple(f"{one} x {name}" for one in outer for name in own)
         return own
 
-    @property
+    @cached_property
     def _outputs(self) -> tuple[str, ...]:
         """Names of the columns after the transformer."""
         if self.transformer is None:
@@ -102,8 +103,11 @@ class FeatureMap:
             return values, np.zeros(len(values), np.int64), None
         if len(values) != 1:
             raise InvalidInput("features", "one row, of the context", values.shape)
-        chosen = self._arm_indices(available)
-        names = tuple(self.arms[k] for k in chosen)
+        if available is None:
+            chosen, names = self._all_arms, self.arms
+        else:
+            chosen = self._arm_indices(available)
+            names = tuple(self.arms[k] for k in chosen)
         return self.of_arms(values.repeat(len(chosen), axis=0), chosen), self._blocks(chosen), names
 
     def played(self, contexts: Any, arms: Sequence[str | int]) -> tuple[Floats, Ints]:
@@ -120,14 +124,19 @@ class FeatureMap:
         """Features (n, width) of arms, given those (n, p) of their contexts."""
         if self.kind == DISJOINT:
             return np.ascontiguousarray(values)
-        outer = np.array([self.arm_rows[k] for k in arms])
-        if self.bias:
-            outer = np.hstack([np.ones((len(outer), 1)), outer])
-        return np.einsum("nq,np->nqp", outer, values).reshape(len(values), -1)
+        products = self._arm_values[arms][:, :, None] * values[:, None, :]
+        return products.reshape(len(values), -1)
+
+    @cached_property
+    def _arm_values(self) -> Floats:
+        """(K, q) what describes the arms, with the bias."""
+        rows = np.array(self.arm_rows)
+        return np.hstack([np.ones((len(rows), 1)), rows]) if self.bias else rows
 
     def to_json(self) -> dict[str, Any]:
         """All but the transformer."""
-        kept = {key: value for key, value in vars(self).items() if key != "transformer"}
+        kept = {one.name: getattr(self, one.name) for one in fields(self)}
+        del kept["transformer"]
         return {**kept, "transformed": self.transformer is not None}
 
     def _transformed(self, data: Any) -> Floats:
@@ -141,30 +150,42 @@ class FeatureMap:
             values = numbers_of(data, self.columns, "features")
         else:
             values = data
-        expected = f"rows of {len(self._outputs)} numbers ({', '.join(self._outputs[:8])})"
-        array = np.atleast_2d(numeric(values, "features", expected))
+        array = np.atleast_2d(numeric(values, "features", self._expected))
         if array.ndim != 2 or array.shape[1] != len(self._outputs):
-            raise InvalidInput("features", expected, np.shape(data))
+            raise InvalidInput("features", self._expected, np.shape(data))
         return array
+
+    @cached_property
+    def _expected(self) -> str:
+        return f"rows of {len(self._outputs)} numbers ({', '.join(self._outputs[:8])})"
 
     def _scaled(self, values: Floats) -> Floats:
         """Columns by their mean and deviation, with the bias; of length about 1 if scaled."""
-        if self.centre is not None:
-            parts = np.array(self.scale) * math.sqrt(values.shape[1])
-            values = (values - np.array(self.centre)) / parts
+        centre, factor, first = self._scaling
+        out = np.empty((len(values), values.shape[1] + self.bias))
         if self.bias:
-            values = np.hstack([np.ones((len(values), 1)), values])
-            if self.centre is not None:
-                values = values / math.sqrt(2.0)
-        return np.ascontiguousarray(values)
+            out[:, 0] = first
+        np.multiply(values - centre, factor, out=out[:, int(self.bias) :])
+        return out
+
+    @cached_property
+    def _scaling(self) -> tuple[Floats | float, Floats | float, float]:
+        """What columns are reduced by, multiplied by, and the bias."""
+        if self.centre is None or self.scale is None:
+            return 0.0, 1.0, 1.0
+        share = math.sqrt(0.5) if self.bias else 1.0
+        parts = math.sqrt(len(self.scale)) * np.array(self.scale)
+        return np.array(self.centre), share / parts, share
 
     def _blocks(self, arms: Sequence[int]) -> Ints:
         own = self.kind == DISJOINT
         return np.array(arms, np.int64) if own else np.zeros(len(arms), np.int64)
 
-    def _arm_indices(self, available: Sequence[str | int] | None) -> list[int]:
-        if available is None:
-            return list(range(len(self.arms)))
+    @cached_property
+    def _all_arms(self) -> list[int]:
+        return list(range(len(self.arms)))
+
+    def _arm_indices(self, available: Sequence[str | int]) -> list[int]:
         found = sorted({self._arm_index(arm) for arm in available})
         if not found:
             raise InvalidInput("available", "at least one arm", available)

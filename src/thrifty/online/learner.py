@@ -207,7 +207,9 @@ class Learner:
         """The attributes that follow from action sets and a state for them."""
         raise NotImplementedError
 
-    def _register(self, m: int, row: int, label: int, gap: float, chance: float) -> Decision:
+    def _register(
+        self, m: int, row: int, label: int, gap: float, chance: float, explored: int
+    ) -> Decision:
         """Make the decision that compiled code has counted, and let it wait for its reward."""
         raise NotImplementedError
 
@@ -217,10 +219,10 @@ class Learner:
 
     def _cancel_waiting(self, pending: Pending) -> None:
         """Uncount a decision that waits."""
-        context, row, vector = self.counted(pending)
-        call = direct_call(entry_for(undo, self.state), self._reference, context, row, vector)
+        arguments = self._reference, *self.counted(pending), pending.explored
+        call = direct_call(entry_for(undo, self.state), *arguments)
         self._settling, self._busy = pending.decision.id, True
-        call(self._reference, context, row, vector)
+        call(*arguments)
         del self.pending[pending.decision.id]
         self._settled += 1
         self._busy = False
@@ -249,7 +251,7 @@ class Learner:
         done = self._progress[0]
         if done.decisions > self._made:
             last = int(done.context), int(done.row), int(done.label)
-            self._register(*last, float(done.gap), float(done.probability))
+            self._register(*last, float(done.gap), float(done.probability), int(done.explored))
         if done.updates + done.cancellations > self._settled and self._settling is not None:
             self.pending.pop(self._settling, None)
             self._settled = int(done.updates + done.cancellations)

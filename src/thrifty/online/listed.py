@@ -58,8 +58,8 @@ class ListedLearner(Learner):
             if self._random:
                 self._write_draws()
             self._busy = True
-            row, label, gap, chance = self._decide(self._reference, m, arms)
-            decision = self._register(m, row, label, gap, chance)
+            decided = self._decide(self._reference, m, arms)
+            decision = self._register(m, *decided)
             self._busy = False
             return decision
         finally:
@@ -184,7 +184,9 @@ class ListedLearner(Learner):
     def _checked_sets(self, sets: Any) -> Any:
         return _check_sets(sets)
 
-    def _register(self, m: int, row: int, label: int, gap: float, chance: float) -> Decision:
+    def _register(
+        self, m: int, row: int, label: int, gap: float, chance: float, explored: int
+    ) -> Decision:
         """Make the decision that compiled code has counted, and let it wait for its reward."""
         arm = row - self._starts[m]
         id, (context, names) = self._made, self._names[m]
@@ -192,7 +194,7 @@ class ListedLearner(Learner):
         known = chance if chance == chance else None
         fields = (id, context, arm, names[arm], self._labels[label], gap, known)
         decision = _new(Decision, fields)
-        self.pending[id] = _new(Pending, (decision, row, label, None, None))
+        self.pending[id] = _new(Pending, (decision, row, label, None, None, explored))
         self._made = id + 1
         return decision
 

@@ -120,11 +120,11 @@ class OpenLearner(Learner):
             if self._random:
                 self._write_draws()
             self._offer, self._busy = offer, True
-            row, label, gap, chance = self._decide(self._reference, offer.rows, offer.blocks)
-            if row < 0:
+            decided = self._decide(self._reference, offer.rows, offer.blocks)
+            if decided[0] < 0:
                 self._busy = False
                 raise _unusable(offer.rows)
-            decision = self._register(0, row, label, gap, chance)
+            decision = self._register(0, *decided)
             self._busy = False
             return decision
 
@@ -287,13 +287,15 @@ class OpenLearner(Learner):
             "_update": direct_call(entry_for(update_open, state), reference, rows[0], 0, 0, 0.0),
         }
 
-    def _register(self, m: int, row: int, label: int, gap: float, chance: float) -> Decision:
+    def _register(
+        self, m: int, row: int, label: int, gap: float, chance: float, explored: int
+    ) -> Decision:
         id, offer = self._made, self._offer
         name = str(row) if offer.names is None else offer.names[row]
         known = chance if chance == chance else None
         decision = Decision(id, "", row, name, self._labels[label], gap, known)
         block, features = int(offer.blocks[row]), offer.rows[row].copy()
-        self.pending[id] = Pending(decision, block, label, features)
+        self.pending[id] = Pending(decision, block, label, features, explored=explored)
         self._made = id + 1
         return decision
 

@@ -46,6 +46,7 @@ def content_of(learner: "Learner") -> dict[str, Any]:
                 "label": one.label,
                 "features": None if one.features is None else _to_text(one.features),
                 "counted": learner.counted(one),
+                "explored": one.explored,
             }
             for one in learner.pending.values()
         ],
@@ -190,7 +191,9 @@ def _restore_pending(learner: "Learner", entry: dict[str, Any]) -> Pending:
         )
         expect(holds, where, "a context, a row and a vector", counted)
     decision = Decision(id, context, arm, name, label, gap, chance)
-    return Pending(decision, entry["row"], entry["label"], features, counted)
+    explored = entry.get("explored", 0)  # from version 4 of the file on
+    expect(_is_index(explored, 2), where, "0 or 1 exploration rounds", explored)
+    return Pending(decision, entry["row"], entry["label"], features, counted, explored)
 
 
 def _is_index(value: Any, size: int) -> bool:

@@ -19,6 +19,10 @@ from thrifty.policies.shared.stubs import Choice, choose, learn, probability, va
 LARGEST_FEATURE = 1e60  # products of features, and their sums, stay far from overflow
 
 
+# row, label index, estimated gap, probability, exploration rounds that it counts for
+Decided = tuple[int, int, float, float, int]
+
+
 class Progress(Record):
     """How many calls were made, and what the last decision was."""
 
@@ -30,6 +34,7 @@ class Progress(Record):
     label: int
     gap: float
     probability: float
+    explored: int  # by how much the decision has increased the number of exploration rounds
 
 
 class Online(NamedTuple):
@@ -40,17 +45,19 @@ class Online(NamedTuple):
 
 
 @compiled
-def decide(reference: Any, context: int, arms: Ints) -> tuple[int, int, float, float]:
-    """Choose one of the rows arms (n,), count it; row, label index, estimated gap, probability."""
+def decide(reference: Any, context: int, arms: Ints) -> Decided:
+    """Choose one of the rows arms (n,), count it."""
     state, progress = reference.target.state, reference.target.progress
+    explored = state.ledger.counters[0].explored
     choice = choose(state, context, arms)
-    _report(state, progress, context, arms, choice)
+    _report(state, progress, context, arms, choice, explored)
     record_choice(state.ledger, context, choice.row)
-    return choice.row, choice.label, progress[0].gap, progress[0].probability
+    one = progress[0]
+    return choice.row, choice.label, one.gap, one.probability, one.explored
 
 
 @compiled
-def decide_open(reference: Any, features: Floats, blocks: Ints) -> tuple[int, int, float, float]:
+def decide_open(reference: Any, features: Floats, blocks: Ints) -> Decided:
     """The same for features (n, w) that nobody listed, about blocks (n,) of theta.
 
     If one is no usable number, row -1.
@@ -60,22 +67,26 @@ def decide_open(reference: Any, features: Floats, blocks: Ints) -> tuple[int, in
     for n in range(features.shape[0]):
         for i in range(features.shape[1]):
             if not abs(features[n, i]) <= LARGEST_FEATURE:
-                return -1, 0, 0.0, 0.0
+                return -1, 0, 0.0, 0.0, 0
     for n in range(features.shape[0]):
         firsts[n] = blocks[n] * features.shape[1]
         for i in range(features.shape[1]):
             rows[n, i] = features[n, i]
     arms = np.arange(features.shape[0])
+    explored = ledger.counters[0].explored
     choice = choose(state, 0, arms)
-    _report(state, progress, 0, arms, choice)
+    _report(state, progress, 0, arms, choice, explored)
     ledger.visits[0] += 1
     ledger.counters[0].rounds += 1
-    return choice.row, choice.label, progress[0].gap, progress[0].probability
+    one = progress[0]
+    return choice.row, choice.label, one.gap, one.probability, one.explored
 
 
 @kernel
-def _report(state: Any, progress: Records, context: int, arms: Ints, choice: Choice) -> None:
-    """Write a decision down, before it is counted."""
+def _report(
+    state: Any, progress: Records, context: int, arms: Ints, choice: Choice, explored: int
+) -> None:
+    """Write a decision down, before it is counted; explored: exploration rounds before it."""
     highest = -math.inf
     for n in range(arms.size):
         highest = max(highest, value(state, arms[n]))
@@ -84,6 +95,7 @@ def _report(state: Any, progress: Records, context: int, arms: Ints, choice: Cho
     progress[0].label = choice.label
     progress[0].gap = highest - value(state, choice.row)
     progress[0].probability = probability(state, context, arms, choice.row)
+    progress[0].explored = state.ledger.counters[0].explored - explored
     progress[0].decisions += 1
 
 
@@ -137,7 +149,7 @@ def _spare_row(state: Any, features: Floats, block: int) -> int:
 
 
 @compiled
-def undo(reference: Any, context: int, row: int, vector: int) -> None:
+def undo(reference: Any, context: int, row: int, vector: int, explored: int) -> None:
     """Uncount a choice where it was counted; -1 where that was removed since."""
     ledger = reference.target.state.ledger
     if vector >= 0:
@@ -147,4 +159,5 @@ def undo(reference: Any, context: int, row: int, vector: int) -> None:
     if context >= 0:
         ledger.visits[context] -= 1
     ledger.counters[0].rounds -= 1
+    ledger.counters[0].explored -= explored
     reference.target.progress[0].cancellations += 1
