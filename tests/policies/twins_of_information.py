@@ -101,7 +101,7 @@ class IDSTwin(Twin):
 
 
 class ThriftyTwin(Twin):
-    def __init__(self, estimate=True, caution=0.4):
+    def __init__(self, estimate=True, caution=0.6):
         self.estimate, self.caution = estimate, caution
 
     def start(self, *args, **kwargs):
@@ -146,7 +146,8 @@ class ThriftyTwin(Twin):
             gram = self.V - self.ridge * np.eye(self.d)
             residuals = self.squares - 2 * theta @ self.b + theta @ gram @ theta
             self.noise = math.sqrt((self.noise**2 + residuals) / (1 + self.seen - determined))
-            self.scale = max(self.scale, min(self.noise**2, self.squares / self.seen))
+            least = min(self.noise**2, self.squares / self.seen) / 25
+            self.scale = max(self.scale, least)
         scale = max(self.scale, (2 * self.scale + theta @ theta) / (2 + determined))
         ridge = self.noise**2 / scale
         if abs(ridge - self.ridge) >= 0.1 * self.ridge:

@@ -196,6 +196,14 @@ def invert_positive(matrix: Floats, inverse: Floats) -> None:
             inverse[i, j], inverse[j, i] = total, total
 
 
+@kernel
+def cholesky_blocks(matrix: Floats, root: Floats) -> None:
+    """root (d, w) with L L^T = matrix (d, w), block by block of width w along the diagonal."""
+    width = root.shape[1]
+    for first in range(0, root.shape[0], width):
+        cholesky(matrix[first : first + width], root[first : first + width])
+
+
 @compiled
 def take_columns(vectors: Floats, chosen: Ints) -> Floats:
     """The chosen columns of vectors (d, n), contiguous."""

@@ -17,34 +17,20 @@ Without a ridge V is singular until the pulled arms span the space. Until then t
 pseudo-inverse and theta_hat the estimate of least norm.
 """
 
-from functools import cache
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
-from numba import types
 
 from thrifty.numerics.arrays import Bools, FixedFloats, FixedInts, Floats, Ints, WorkSpace
-from thrifty.numerics.bases import VANISHING, grow_basis, project_off, range_basis
-from thrifty.numerics.compilation import Pointer, compiled, kernel
-from thrifty.numerics.dense import add_gram, copy_matrix, factor, squared_norms, whiten
-from thrifty.numerics.records import Record, Records
+from thrifty.numerics.compilation import compiled, kernel
+from thrifty.numerics.inversion import Totals, inversion
+from thrifty.numerics.records import Records
 
 # A rank-one step adds up to (1 + norm)^2 roundings to the relative error of the inverse. After four
 # thousand it is recomputed: that costs a hundredth of the rounds between, and keeps the error near
 # that of a direct inversion.
 MAX_ROUNDINGS = 2.0**12
 FADING = 0.1  # of what was seen, between two refreshes; and so of the ridge
-TINY = 1e-15  # a pivot below this share of its diagonal entry is rounding
-
-
-class Totals(Record):
-    """Numbers about V as a whole."""
-
-    logdet: float  # log det V, within its span
-    roundings: float  # since the last refresh
-    outside: int  # how many arms lie outside the span of V
-    ridge: float
 
 
 class Regression(NamedTuple):
@@ -64,6 +50,7 @@ class Regression(NamedTuple):
     outside: Bools  # (k,) whether an arm lies outside the span of V
     totals: Records  # (1,) of Totals
     step: WorkSpace  # (d,) V^-1 times a vector
+    difference: WorkSpace  # (w,) of two rows
     along: WorkSpace  # (k,)
     invert: Any  # `invert`, or without a ridge `pseudo_invert`, behind a pointer
     tracked: bool  # whether means and norms of all arms are always current; else see update_arms
@@ -105,8 +92,9 @@ def start_regression(
         outside=np.zeros(k, dtype=np.bool_),
         totals=Totals.new(ridge=ridge),
         step=np.zeros(d),
+        difference=np.zeros(width),
         along=np.zeros(k),
-        invert=_inversion(definite=ridge > 0),
+        invert=inversion(definite=ridge > 0),
         tracked=not pooled and (largest_set is None or k <= largest_set * d),
         pooled=pooled,
         kept=1.0 - 1.0 / memory,
@@ -145,31 +133,55 @@ def observe_removed(regression: Regression, features: Floats, reward: float) -> 
 @kernel
 def squared_distance(regression: Regression, row: int, other: int) -> float:
     """||x - y||^2 in V^-1 of two rows, at least 0; leaves V^-1 (x - y) in their part of `step`."""
-    rows, inverse, step, total = regression.rows, regression.inverse, regression.step, 0.0
-    first, width = regression.firsts[row], inverse.shape[1]
+    rows, step, difference = regression.rows, regression.step, regression.difference
+    first, total = regression.firsts[row], 0.0
     if regression.firsts[other] != first:
         return _apart(regression, row, 1.0) + _apart(regression, other, -1.0)
-    for i in range(width):
-        along = 0.0
-        for j in range(width):
-            along += inverse[first + i, j] * (rows[row, j] - rows[other, j])
-        step[first + i] = along
-        total += (rows[row, i] - rows[other, i]) * along
+    for i in range(difference.size):
+        difference[i] = rows[row, i] - rows[other, i]
+    _multiply(regression.inverse, first, difference, step)
+    for i in range(difference.size):
+        total += difference[i] * step[first + i]
     return max(0.0, total)
 
 
 @kernel
 def _apart(regression: Regression, row: int, sign: float) -> float:
     """||x||^2 in V^-1; leaves V^-1 x, with a sign, in `step`."""
-    rows, inverse, step, total = regression.rows, regression.inverse, regression.step, 0.0
-    first, width = regression.firsts[row], inverse.shape[1]
-    for i in range(width):
-        along = 0.0
-        for j in range(width):
-            along += inverse[first + i, j] * rows[row, j]
-        step[first + i] = sign * along
-        total += rows[row, i] * along
+    rows, step, difference = regression.rows, regression.step, regression.difference
+    first, total = regression.firsts[row], 0.0
+    for i in range(difference.size):
+        difference[i] = sign * rows[row, i]
+    _multiply(regression.inverse, first, difference, step)
+    for i in range(difference.size):
+        total += difference[i] * step[first + i]
     return max(0.0, total)
+
+
+@kernel
+def _multiply(inverse: Floats, first: int, vector: Floats, product: Floats) -> None:
+    """product[first + i] = (V^-1 x)_i for x = vector (w,), in the block that begins at first.
+
+    V^-1 is symmetric: its rows are added up, four at a time, which compiles to vector instructions.
+    Sums along rows do not, for their order matters.
+    """
+    width = inverse.shape[1]
+    block, result, whole = (
+        inverse[first : first + width],
+        product[first : first + width],
+        width // 4,
+    )
+    for i in range(width):
+        result[i] = 0.0
+    for n in range(whole):
+        j = 4 * n
+        row0, row1, row2, row3 = block[j], block[j + 1], block[j + 2], block[j + 3]
+        a, b, c, d = vector[j], vector[j + 1], vector[j + 2], vector[j + 3]
+        for i in range(width):
+            result[i] = result[i] + a * row0[i] + b * row1[i] + c * row2[i] + d * row3[i]
+    for j in range(4 * whole, width):
+        for i in range(width):
+            result[i] += vector[j] * block[j, i]
 
 
 @kernel
@@ -184,12 +196,9 @@ def observe(regression: Regression, row: int, reward: float) -> None:
         regression.pulls[row] += 1
         regression.sums[row] += reward
     norm, mean = 0.0, 0.0
+    _multiply(inverse, first, rows[row], step)
     for i in range(width):
-        total = 0.0
-        for j in range(width):
-            total += inverse[first + i, j] * rows[row, j]
-        step[first + i] = total
-        norm += total * rows[row, i]
+        norm += step[first + i] * rows[row, i]
         mean += theta[first + i] * rows[row, i]
     totals[0].roundings += (1.0 + norm) ** 2
     if totals[0].roundings > MAX_ROUNDINGS or regression.outside[row]:
@@ -264,13 +273,12 @@ def update_arms(regression: Regression, arms: Ints) -> None:
 @kernel
 def _update_arm(regression: Regression, row: int) -> None:
     """Mean and norm of one arm, in O(w^2)."""
-    rows, inverse, theta = regression.rows, regression.inverse, regression.theta
-    first, width = regression.firsts[row], inverse.shape[1]
-    mean, norm = 0.0, 0.0
-    for i in range(width):
+    rows, step, theta = regression.rows, regression.step, regression.theta
+    first, mean, norm = regression.firsts[row], 0.0, 0.0
+    _multiply(regression.inverse, first, rows[row], step)
+    for i in range(rows.shape[1]):
         mean += theta[first + i] * rows[row, i]
-        for j in range(width):
-            norm += inverse[first + i, j] * rows[row, i] * rows[row, j]
+        norm += step[first + i] * rows[row, i]
     regression.means[row], regression.norms[row] = mean, norm
 
 
@@ -334,108 +342,3 @@ def whole_inverse(regression: Regression) -> Floats:
 def rebuild(regression: Regression) -> None:
     """`refresh` for callers in Python."""
     refresh(regression)
-
-
-@compiled
-def invert(
-    columns: Floats, pulls: Ints, base: Floats, inverse: Floats, outside: Bools, totals: Records
-) -> None:
-    """V^-1 into inverse (d, w) and log det V into totals, for columns (w, k); base is definite."""
-    width, k = columns.shape
-    information, identity, weights = np.empty((width, width)), np.empty((width, width)), np.empty(k)
-    logdet = 0.0
-    for i in range(width):
-        for j in range(width):
-            identity[i, j] = 1.0 if i == j else 0.0
-    for j in range(k):
-        weights[j] = pulls[j]
-    for first in range(0, inverse.shape[0], width):
-        for i in range(width):
-            for j in range(width):
-                information[i, j] = 0.0
-        if inverse.shape[0] == width:  # else rewards are pooled, and rows are not pulled
-            add_gram(columns, weights, information)
-        for i in range(width):
-            for j in range(width):
-                information[i, j] += base[first + i, j]
-        _invert_within(information, identity, inverse[first : first + width], totals)
-        logdet += totals[0].logdet
-    totals[0].logdet = logdet
-
-
-@compiled
-def pseudo_invert(
-    columns: Floats, pulls: Ints, base: Floats, inverse: Floats, outside: Bools, totals: Records
-) -> None:
-    """The same where V may be singular: within its span; marks the arms outside it."""
-    d, k = columns.shape
-    basis = np.zeros((d, d))  # Q, orthonormal rows
-    rank = _find_span(columns, pulls, base, basis, outside, totals)
-    information, vectors, weights = np.zeros((rank, rank)), np.zeros((rank, k)), np.empty(k)
-    for j in range(k):
-        weights[j] = pulls[j]
-        for q in range(rank):
-            for i in range(d):
-                vectors[q, j] += basis[q, i] * columns[i, j]
-    add_gram(vectors, weights, information)
-    for p in range(rank):
-        for q in range(rank):
-            for i in range(d):
-                for j in range(d):
-                    information[p, q] += basis[p, i] * base[i, j] * basis[q, j]
-    _invert_within(information, basis[:rank], inverse, totals)
-
-
-@compiled
-def _invert_within(information: Floats, basis: Floats, inverse: Floats, totals: Records) -> None:
-    """Inverse of V = Q^T information Q for orthonormal rows Q = basis (r, d).
-
-    With information = R^T R it is W^T W, W = R^-T Q.
-    """
-    rank, d = basis.shape
-    whitening = np.empty((rank, d))
-    factor(information, TINY)
-    whiten(information, basis, whitening)
-    totals[0].logdet = 0.0
-    for q in range(rank):
-        totals[0].logdet += 2.0 * np.log(information[q, q])
-    for i in range(d):
-        for j in range(d):
-            inverse[i, j] = 0.0
-            for q in range(rank):
-                inverse[i, j] += whitening[q, i] * whitening[q, j]
-
-
-@cache
-def _inversion(*, definite: bool) -> Pointer:
-    """`invert` or `pseudo_invert` behind a pointer: otherwise every policy would compile it."""
-    matrix, counts, flags = types.float64[:, ::1], types.int64[::1], types.boolean[::1]
-    arguments = (matrix, counts, matrix, matrix, flags, numba.typeof(Totals.new()))
-    return Pointer(invert if definite else pseudo_invert, arguments)
-
-
-@compiled
-def _find_span(
-    columns: Floats, pulls: Ints, base: Floats, basis: Floats, outside: Bools, totals: Records
-) -> int:
-    """Orthonormal basis (d, d) of the span of V; marks the arms outside, returns the rank."""
-    d, k = columns.shape
-    picked, even = np.empty(d, np.int64), np.ones(k)
-    known = range_basis(base, basis)
-    rest, seen, sizes, lengths = np.empty((d, k)), np.empty((d, k)), np.empty(k), np.empty(k)
-    copy_matrix(columns, rest)
-    squared_norms(rest, sizes)
-    for q in range(known):
-        project_off(basis[q], rest, lengths)
-    for i in range(d):
-        for j in range(k):
-            seen[i, j] = rest[i, j] if pulls[j] > 0 else 0.0
-    rank = grow_basis(seen, even, sizes, basis, known, picked)
-    for q in range(known, rank):
-        project_off(basis[q], rest, lengths)
-    squared_norms(rest, lengths)
-    totals[0].outside = 0
-    for j in range(k):
-        outside[j] = lengths[j] > VANISHING * VANISHING * sizes[j]
-        totals[0].outside += outside[j]
-    return rank

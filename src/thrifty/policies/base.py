@@ -88,7 +88,8 @@ class Policy:
         come; or columns, the names of these; or features, a map that makes them. noise: standard
         deviation of the rewards, or `estimate` where a policy can; by default `estimate` or else 1,
         or 1/2 for clicks.
-        settings: rewards, expire_after, expired_reward, most_waiting (see Learner).
+        settings: rewards, expire_after, expired_reward, most_waiting, probability_draws (see
+        Learner).
         """
         from thrifty.online.start import start_learner
 
@@ -103,6 +104,20 @@ class Policy:
         if regression.totals[0].outside:
             errors[regression.outside] = np.inf
         return rows @ regression.theta, errors
+
+    def estimated_noise(self, state: Any) -> float | None:
+        """The standard deviation of the rewards as estimated so far; None if it is not."""
+        return None
+
+    def estimate_probabilities(
+        self, state: Any, rows: Floats, *, draws: int, rng: np.random.Generator
+    ) -> Floats | None:
+        """For each of the rows (n, d) on offer: its probability (n,), if it is the one chosen.
+
+        Estimated before the choice, by so many random draws, and above 0. None by default; for
+        policies whose `probability` (shared/stubs.py) has no closed form.
+        """
+        return None
 
     def targets(self, state: Any) -> Floats | None:
         """Pulls (k,) that the plan asks for by now; None for policies without a plan."""

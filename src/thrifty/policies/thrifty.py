@@ -41,6 +41,7 @@ from thrifty.problem.action_sets import ActionSets
 
 EXPLOIT, EXPLORE = range(2)
 PRIOR_DIMENSIONS = 2.0  # how many dimensions of data the first prior counts for
+LEAST_PRIOR = 0.2  # its deviation, as a share of a noise that is estimated
 LEAST_RIDGE = 1e-13  # as a share of the longest arm squared: less would be rounding
 GROWTH = 0.1  # of det V, or of t, until values are computed again; of the ridge, until it changes
 DIMENSIONS = 4  # per factor 1 + GROWTH of det V: in many dimensions it grows faster
@@ -64,7 +65,7 @@ class Thrifty(Policy):
     """
 
     noise: str = "estimate"
-    caution: float = 0.4
+    caution: float = 0.6
     forgetting: float | None = None
 
     name: ClassVar[str] = "thrifty"
@@ -101,6 +102,10 @@ class Thrifty(Policy):
     def estimates(self, state: "State", rows: Floats) -> tuple[Floats, Floats]:
         means, errors = super().estimates(state, rows)
         return means, errors * state.model[0].noise / state.noise
+
+    def estimated_noise(self, state: "State") -> float | None:
+        """The standard deviation of the rewards as estimated so far; None if it is not."""
+        return None if state.known else float(state.model[0].noise)
 
     def carry(self, old: "State", new: "State", renumbering: Renumbering) -> None:
         super().carry(old, new, renumbering)
@@ -256,7 +261,7 @@ def _fit_model(state: State) -> None:
 def _estimate_noise(state: State, length: float, determined: float) -> None:
     """Step 1: noise^2 = (the one before + squared residuals) / (1 + rewards - determined).
 
-    And what it says about the first scale: a prior much narrower than the noise would take rewards
+    And what it says about the first scale: a prior far narrower than the noise would take rewards
     in small units for noise.
     """
     theta, model = state.regression.theta, state.model
@@ -266,7 +271,8 @@ def _estimate_noise(state: State, length: float, determined: float) -> None:
     freedom = 1.0 + max(0.0, model[0].rewards - determined)
     variance = (model[0].noise ** 2 + max(0.0, residuals)) / freedom
     model[0].noise = math.sqrt(variance)
-    model[0].scale = max(model[0].scale, min(variance, model[0].squares / model[0].rewards))
+    least = LEAST_PRIOR**2 * min(variance, model[0].squares / model[0].rewards)
+    model[0].scale = max(model[0].scale, least)
 
 
 @kernel
@@ -329,13 +335,11 @@ def _answer(
 ) -> tuple[int, float]:
     """Steps 5 and 6: the arm to mix with the greedy one for a question, and its probability."""
     means, loss = state.regression.means, state.values.losses[context]
-    for i in range(state.regression.step.size):
-        state.regression.step[i] = 0.0
     squared_distance(state.regression, greedy, question)  # leaves V^-1 (x^ - x) in step
     row, probability, least = greedy, 0.0, math.inf
-    known = _information(state, greedy)
+    known = _information(state, greedy, greedy, question)
     for n in range(arms.size):
-        information = _information(state, arms[n])
+        information = _information(state, arms[n], greedy, question)
         gap = means[greedy] - means[arms[n]]
         # otherwise the greedy arm alone has the least ratio
         if information > known and loss * (information - known) > 2.0 * known * gap:
@@ -346,20 +350,18 @@ def _answer(
 
 
 @kernel
-def _information(state: State, row: int) -> float:
+def _information(state: State, row: int, greedy: int, question: int) -> float:
     """Step 5: <y, V^-1 (x^ - x)>^2, by which a pull of y moves the estimated gap of x and x^.
 
     Less while rewards of y are late: as it will be once they have come.
     """
-    rows, step, first, moved = (
-        state.regression.rows,
-        state.regression.step,
-        state.regression.firsts[row],
-        0.0,
-    )
-    for i in range(rows.shape[1]):
-        moved += rows[row, i] * step[first + i]
-    late = state.ledger.chosen[row] - state.regression.pulls[row]
-    if late > 0 and not state.regression.pooled:  # those that are pooled do not count by row
-        moved /= 1.0 + late * state.regression.norms[row]
+    regression, moved = state.regression, 0.0
+    first = regression.firsts[row]
+    if first != regression.firsts[greedy] and first != regression.firsts[question]:
+        return 0.0  # about another block of theta
+    for i in range(regression.rows.shape[1]):
+        moved += regression.rows[row, i] * regression.step[first + i]
+    late = state.ledger.chosen[row] - regression.pulls[row]
+    if late > 0 and not regression.pooled:  # those that are pooled do not count by row
+        moved /= 1.0 + late * regression.norms[row]
     return moved * moved

@@ -34,7 +34,7 @@ import numpy as np
 from thrifty.errors import InvalidInput
 from thrifty.numerics.arrays import FixedFloats, Floats, Ints, WorkSpace, finite_number
 from thrifty.numerics.compilation import kernel
-from thrifty.numerics.dense import cholesky
+from thrifty.numerics.dense import cholesky_blocks
 from thrifty.numerics.regression import (
     Regression,
     observe,
@@ -138,8 +138,8 @@ class Pair(NamedTuple):
 def _choose(state: State, context: int, arms: Ints) -> Choice:
     update_arms(state.regression, arms)
     greedy = greedy_arm(state.regression, arms)
-    lost, explained = _weigh(state, arms, greedy)
-    if not lost > 0.0 or not explained > 0.0:  # no sample has another best arm
+    _weigh(state, arms, greedy)
+    if not _explained(state, arms) > 0.0:  # no sample has another best arm
         return Choice(greedy, EXPLOIT)
     pair = _least_pair(state.regrets, state.variances, arms)
     row = pair.second if state.ledger.uniforms[0] < pair.probability else pair.first
@@ -147,30 +147,32 @@ def _choose(state: State, context: int, arms: Ints) -> Choice:
 
 
 @kernel
-def _weigh(state: State, arms: Ints, greedy: int) -> tuple[float, float]:
-    """Regrets and variances of the rows arms (n,); that of the greedy arm, and the largest."""
+def _weigh(state: State, arms: Ints, greedy: int) -> None:
+    """Regrets and variances of the rows arms (n,); variances 0 if no other arm is ever best."""
     regression, posterior = state.regression, state.posterior
     normals = posterior.normals if state.once else state.ledger.normals
     reach = _reach(regression, arms, greedy, state.noise)
     lost = _sample_best_arms(posterior, regression, arms, greedy, normals, state.noise, reach)
-    explained = 0.0
-    if lost > 0.0:
-        for n in range(arms.size):
-            row = arms[n]
-            state.regrets[row] = lost + regression.means[greedy] - regression.means[row]
-            state.variances[row] = _variance(posterior, regression, arms, row)
-            explained = max(explained, state.variances[row])
-    return lost, explained
+    for n in range(arms.size):
+        row = arms[n]
+        state.regrets[row] = lost + regression.means[greedy] - regression.means[row]
+        state.variances[row] = _variance(posterior, regression, arms, row) if lost > 0.0 else 0.0
+
+
+@kernel
+def _explained(state: State, arms: Ints) -> float:
+    """The largest variance of the rows arms (n,)."""
+    largest = 0.0
+    for n in range(arms.size):
+        largest = max(largest, state.variances[arms[n]])
+    return largest
 
 
 @implements(probability, State)
 def _probability(state: State, context: int, arms: Ints, row: int) -> float:
-    """Given the samples of this round."""
-    regression = state.regression
-    greedy = greedy_arm(regression, arms)
-    lost, explained = _weigh(state, arms, greedy)
-    if not lost > 0.0 or not explained > 0.0:
-        return 1.0 if row == greedy else 0.0
+    """Given the samples of this round, by the regrets and variances that choose has left."""
+    if not _explained(state, arms) > 0.0:
+        return 1.0  # of the greedy arm
     pair = _least_pair(state.regrets, state.variances, arms)
     second = pair.probability if row == pair.second else 0.0
     return second + (1.0 - pair.probability if row == pair.first else 0.0)
@@ -226,7 +228,7 @@ def _sample_best_arms(
             chances[greedy] += 2.0 * share
             continue
         if not decomposed:
-            _decompose(regression.inverse, posterior.root)
+            cholesky_blocks(regression.inverse, posterior.root)
             decomposed = True
         _find_shift(posterior, normals, start, noise)
         pair = _best_arms(regression, arms, shift)
@@ -251,14 +253,6 @@ def _find_shift(posterior: Posterior, normals: Floats, start: int, noise: float)
         for j in range(i % width + 1):
             total += root[i, j] * normals[start + first + j]
         shift[i] = noise * total
-
-
-@kernel
-def _decompose(inverse: Floats, root: Floats) -> None:
-    """root (d, w) with L L^T = inverse (d, w), block by block."""
-    width = root.shape[1]
-    for first in range(0, root.shape[0], width):
-        cholesky(inverse[first : first + width], root[first : first + width])
 
 
 class BestArms(NamedTuple):

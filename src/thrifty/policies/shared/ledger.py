@@ -52,6 +52,12 @@ def record_choice(ledger: Ledger, context: int, row: int) -> None:
     """Count a choice, before its reward is known."""
     ledger.played[ledger.vector_ids[row]] += 1
     ledger.chosen[row] += 1
+    record_round(ledger, context)
+
+
+@kernel
+def record_round(ledger: Ledger, context: int) -> None:
+    """Count a round, whatever was chosen."""
     ledger.visits[context] += 1
     ledger.counters[0].rounds += 1
 

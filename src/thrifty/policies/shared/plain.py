@@ -1,0 +1,77 @@
+"""Policies in plain Python: what they must have, and how a simulation or a learner calls them."""
+
+import copy
+from typing import Any, Protocol, cast
+
+import numpy as np
+
+from thrifty.errors import InvalidInput
+from thrifty.policies.base import Policy
+from thrifty.problem.action_sets import ActionSets
+
+
+class PlainPolicy(Protocol):
+    """A policy in plain Python: any object with these methods, and perhaps a `name`.
+
+    Each replication, and each learner, plays a copy.
+    """
+
+    def start(
+        self, sets: ActionSets, *, noise: float, horizon: int, rng: np.random.Generator
+    ) -> None:
+        """Begin anew; horizon is None for a learner that was given none."""
+
+    def choose(self, context: int) -> int:
+        """The arm to play, counted within its context."""
+
+    def learn(self, context: int, arm: int, reward: float) -> None:
+        """Learn from its reward."""
+
+
+AnyPolicy = Policy | PlainPolicy
+
+
+def name_of(policy: AnyPolicy) -> str:
+    """The name of a policy in results."""
+    if isinstance(policy, Policy):
+        return policy.spec
+    return str(getattr(policy, "name", type(policy).__name__))
+
+
+def label_names(policy: AnyPolicy) -> tuple[str, ...]:
+    """The labels of a policy's rounds; a plain policy has one."""
+    return policy.labels if isinstance(policy, Policy) else ("played",)
+
+
+def check_plain(policy: Any) -> None:
+    """Refuse what is no plain policy."""
+    if isinstance(policy, type):
+        raise InvalidInput("policy", f"an instance, {policy.__name__}()", policy)
+    for method in ("start", "choose", "learn"):
+        if not callable(getattr(policy, method, None)):
+            expected = f"a policy with start, choose and learn ({method} is missing)"
+            raise InvalidInput("policy", expected, policy)
+
+
+def start_plain(
+    policy: PlainPolicy,
+    sets: ActionSets,
+    *,
+    noise: float,
+    horizon: int | None,
+    rng: np.random.Generator,
+) -> PlainPolicy:
+    """A copy of a plain policy, started."""
+    check_plain(policy)
+    player = copy.deepcopy(policy)
+    player.start(sets, noise=noise, horizon=cast(int, horizon), rng=rng)
+    return player
+
+
+def choose_plain(player: PlainPolicy, sets: ActionSets, context: int) -> int:
+    """The arm that a plain policy chooses, counted within its context, checked."""
+    arm = player.choose(context)
+    arms = int(sets.offsets[context + 1] - sets.offsets[context])
+    if not isinstance(arm, int | np.integer) or not 0 <= arm < arms:
+        raise InvalidInput(f"{name_of(player)}: choose", f"an arm from 0 to {arms - 1}", arm)
+    return int(arm)
