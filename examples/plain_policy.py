@@ -51,3 +51,6 @@ if __name__ == "__main__":
     )
     for row in study.summary():
         print(f"{row['policy']:25} {row['mean']:6.1f} ± {row['se']:.1f}")
+
+    learner = th.learner(ExploreThenCommit(), th.instance("fixed-u0.1").sets)  # one at a time
+    learner.learn(learner.choose(0), reward=0.7)

@@ -78,7 +78,18 @@ class BadFile(ThriftyError):
 
 
 class Unreachable(ThriftyError):
-    """A cluster that does not respond, or cannot do the work."""
+    """A cluster that does not respond, or cannot do the work; a service that does not respond."""
+
+
+class ServiceError(ThriftyError):
+    """A request that a service has refused: its message, the HTTP status, and where it went wrong.
+
+    where: part of the request, such as `[3].features`; empty if the service did not say.
+    """
+
+    def __init__(self, message: str, *, status: int, where: str = "") -> None:
+        super().__init__(message)
+        self.status, self.where = status, where
 
 
 class CacheUnavailable(UserWarning):
@@ -94,6 +105,11 @@ def escaped(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
+
+
+def shortened(text: str) -> str:
+    """Text as one line of at most 60 characters."""
+    return _cut(escaped(text))
 
 
 def _listed(names: list[str]) -> str:

@@ -107,6 +107,14 @@ def test_unknown_names_get_the_nearest(name, message):
         ("orthogonal:d=3,d=4", "orthogonal:d: one value expected, got 'd=3,d=4'"),
         ("orthogonal:d=100000", "orthogonal:d: a number from 1 to 1000 expected, got 100000"),
         ("circle:seed=-1", "circle:seed: at least 0 expected, got -1"),
+        ("drifting:kind=fast", "drifting:kind: slow or abrupt expected, got 'fast'"),
+        ("drifting:d=1", "drifting:d: a number from 2 to 1000 expected, got 1"),
+        ("drifting:period=0", "drifting:period: a number from 1 to 1000000000 expected, got 0"),
+        ("drifting:period=9", "drifting:steps: a number from 1 to 9 expected, got 50"),
+        (
+            "drifting:period=100,rounds=20001",
+            "drifting:rounds: a number from 1 to 20000 expected, got 20001",
+        ),
     ],
 )
 def test_bad_parameters_are_named(name, message):
@@ -226,3 +234,35 @@ def test_products_of_the_features_of_contexts_and_arms():
             assert outer[0, 0] == 1
     # the first row of each product is the features of the arm: the same in every context
     assert (sets.arms(0)[:, :3] == sets.arms(3)[:, :3]).all()
+
+
+def test_slow_drift_turns_theta_in_a_plane():
+    problem = th.instance("drifting:period=100,steps=8,rounds=250,arms=6,d=4,seed=2")
+    assert [change.round for change in problem.changes] == [
+        *(12, 25, 37, 50, 62, 75, 87, 100, 112, 125, 137, 150, 162, 175, 187, 200, 212, 225, 237),
+    ]
+    thetas = np.array([piece.theta for piece in problem.pieces])
+    assert np.linalg.matrix_rank(thetas, tol=1e-9) == 2
+    np.testing.assert_allclose(np.linalg.norm(thetas, axis=1), 1)
+    cosines = (thetas[1:] * thetas[:-1]).sum(axis=1)
+    np.testing.assert_allclose(cosines, np.cos(2 * np.pi / 8))
+    np.testing.assert_allclose(thetas[8], thetas[0], atol=1e-12)
+    np.testing.assert_allclose(thetas[4], -thetas[0], atol=1e-12)
+
+
+def test_abrupt_drift_draws_theta_anew():
+    problem = th.instance("drifting:kind=abrupt,period=100,rounds=1000,arms=6,d=4")
+    assert [change.round for change in problem.changes] == list(range(100, 1000, 100))
+    thetas = np.array([piece.theta for piece in problem.pieces])
+    np.testing.assert_allclose(np.linalg.norm(thetas, axis=1), 1)
+    assert np.linalg.matrix_rank(thetas) == 4
+    assert problem.sets == th.instance("drifting:arms=6,d=4").sets
+
+
+def test_drift_is_drawn_by_its_seed():
+    names = [f"drifting:kind={kind},seed={seed}" for kind in ("slow", "abrupt") for seed in (1, 2)]
+    assert len({th.instance(name).to_toml().partition("\n")[2] for name in names}) == 4
+    assert th.instance(names[0]) == th.instance(names[0])
+    ensemble = named_problem("drifting:period=100,rounds=1000,seed=each")
+    assert ensemble.instance(0, 0).changes[0].round == 2
+    assert ensemble.instance(0, 0) != ensemble.instance(0, 1)

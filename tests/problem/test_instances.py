@@ -113,6 +113,71 @@ def test_name_and_noise_may_be_left_out(tmp_path):
     assert (problem.name, problem.noise) == ("short", 1.0)
 
 
+def changing(*changes: tuple[float, list[float]]) -> th.Instance:
+    one = two_segments()
+    return th.Instance(one.sets, theta=[1, 0], noise=0.5, name="changing", changes=changes)
+
+
+def test_changes_are_kept_in_the_file(tmp_path):
+    problem = changing((1000, [0, 1]), (2000, [1 / 3, -2e-300]))
+    problem.save(tmp_path / "changing.toml")
+    text = (tmp_path / "changing.toml").read_text()
+    assert text.endswith("\n[[changes]]\nround = 2000\ntheta = [0.3333333333333333, -2e-300]\n")
+    assert th.instance(tmp_path / "changing.toml") == problem
+    assert th.Instance.from_toml(text) == problem
+    before, _, after = text.partition("\n[[changes]]")
+    assert th.Instance.from_toml(before) == changing()
+    assert changing().to_toml() == before  # as it was before there were changes
+    assert after
+
+
+def test_changes_are_immutable_and_have_pieces():
+    theta = np.array([0.0, 1.0])
+    problem = changing((1e3, theta))
+    theta[:] = 7
+    assert problem.changes[0].round == 1000
+    assert problem.changes[0].theta.tolist() == [0, 1]
+    with pytest.raises(ValueError, match="read-only"):
+        problem.changes[0].theta[0] = 1
+    first, second = problem.pieces
+    assert first == th.Instance(problem.sets, theta=[1, 0], noise=0.5, name="changing")
+    assert (first.changes, second.theta.tolist()) == ((), [0, 1])
+    np.testing.assert_allclose(second.gaps, [1, 0, 0.5, 0], atol=1e-15)
+    assert repr(problem) == "Instance('changing', 2 contexts, 4 arms, d=2, 1 changes)"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (3, "changes: a list of (round, theta) expected, got 3"),
+        ("ab", "changes: a list of (round, theta) expected, got 'ab'"),
+        ([5], "changes[0]: a round and a theta expected, got 5"),
+        ([(5, [1, 0], 2)], "changes[0]: a round and a theta expected, got (5, [1, 0], 2)"),
+        (
+            [(0, [1, 0])],
+            "changes[0].round: a whole number from 1 to 1e+12 (rounds increase) expected, got 0",
+        ),
+        (
+            [(9.5, [1, 0])],
+            "changes[0].round: a whole number from 1 to 1e+12 (rounds increase) expected, got 9.5",
+        ),
+        (
+            [(9, [1, 0]), (9, [0, 1])],
+            "changes[1].round: a whole number from 10 to 1e+12 (rounds increase) expected, got 9",
+        ),
+        ([("x", [1, 0])], "changes[0].round: a finite number expected, got 'x'"),
+        ([(True, [1, 0])], "changes[0].round: a finite number expected, got True"),
+        ([(9, [1, 0, 0])], "changes[0].theta: 2 numbers (arms have 2) expected, got 3"),
+        ([(9, [1, np.inf])], "changes[0].theta[1]: a finite number expected, got inf"),
+        ([(9, "ab")], "changes[0].theta: a list of numbers expected, got 'ab'"),
+    ],
+)
+def test_bad_changes_are_named(changes, message):
+    with pytest.raises(th.InvalidInput) as caught:
+        th.Instance(two_segments().sets, theta=[1, 0], changes=changes)
+    assert str(caught.value) == message
+
+
 HEAD = "theta = [1, 0]\n[[contexts]]\n"
 
 
@@ -180,6 +245,18 @@ HEAD = "theta = [1, 0]\n[[contexts]]\n"
             HEAD + 'arms = [[1, 0]]\narm_names = ["a", "b"]\n',
             "arm_names[0]: a list of 1 (one for each arm) expected, got ['a', 'b']",
         ),
+        (
+            "changes = 3\n" + HEAD + "arms = [[1, 0]]\n",
+            "changes: [[changes]] tables expected, got 3",
+        ),
+        (
+            HEAD + "arms = [[1, 0]]\n[[changes]]\nround = 5\n",
+            "changes[0].theta: this key expected, got nothing",
+        ),
+        (
+            HEAD + "arms = [[1, 0]]\n[[changes]]\nrounds = 5\ntheta = [0, 1]\n",
+            "unknown key 'changes[0].rounds'; did you mean 'changes[0].round'?",
+        ),
     ],
 )
 def test_bad_files_are_named_with_file_key_and_expectation(tmp_path, text, message):
@@ -245,6 +322,7 @@ def test_means_do_not_depend_on_the_processor():
         {"probabilities": [0.7, 0.3]},
         {"noise": 0.4},
         {"name": "other"},
+        {"changes": [(10, [0, 1])]},
     ],
 )
 def test_every_part_counts_for_equality(change):
@@ -252,3 +330,12 @@ def test_every_part_counts_for_equality(change):
     parts = {"theta": one.theta, "probabilities": one.probabilities, "noise": one.noise}
     assert th.Instance(one.sets, **parts | {"name": one.name}) == one
     assert th.Instance(one.sets, **parts | {"name": one.name} | change) != one
+
+
+@pytest.mark.parametrize(
+    "other", [(), [(11, [0, 1])], [(10, [0, 2])], [(10, [0, 1]), (11, [1, 1])]]
+)
+def test_every_part_of_a_change_counts_for_equality(other):
+    assert changing((10, [0, 1])) == changing((10, [0.0, 1.0]))
+    assert hash(changing((10, [0, 1]))) == hash(changing((10, [-0.0, 1.0])))
+    assert changing((10, [0, 1])) != changing(*other)

@@ -206,7 +206,7 @@ def test_pulls_pooled_by_vector_equal_rounds():
     state = th.OAM().start(instance.sets, noise=1.0, horizon=5000)
     score = start_score(checkpoints(5000), 5)
     game = Game(state, truth_of(instance), score, streams(0, 0))
-    assert list(play_blocks(game, 5000, block=3000)) == [3000, 2000]
+    assert list(play_blocks(game, [range(5000)], block=3000)) == [3000, 2000]
     ledger = state.ledger
     assert ledger.played.sum() == ledger.chosen.sum() == ledger.visits.sum() == 5000
     assert (np.bincount(instance.sets.vector_ids, weights=ledger.chosen) == ledger.played).all()

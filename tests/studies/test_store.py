@@ -131,14 +131,37 @@ def test_another_task_is_another_file(tmp_path, change):
 
 
 def test_another_truth_under_the_same_name_is_another_file(tmp_path):
-    for theta in ([1, 0], [1, 0.01]):
+    truths = [
+        {"theta": [1, 0]},
+        {"theta": [1, 0.01]},
+        {"theta": [1, 0], "changes": [(100, [0, 1])]},
+        {"theta": [1, 0], "changes": [(101, [0, 1])]},
+    ]
+    for truth in truths:
         th.run(
-            th.Instance(th.instance("fixed-u0.1").sets, theta=theta, name="mine"),
+            th.Instance(th.instance("fixed-u0.1").sets, **truth, name="mine"),
             "lints",
             out=tmp_path,
             **SETTINGS,
         )
-    assert len({path.parent for path in files_of(tmp_path)}) == 2
+    assert len({path.parent for path in files_of(tmp_path)}) == 4
+
+
+def test_results_of_instances_with_changes_are_kept_continued_and_reported(tmp_path):
+    mine = th.Instance(
+        th.instance("fixed-u0.1").sets, theta=[1, 0], changes=[(100, [0, 1])], name="mine"
+    )
+    problems = [mine, "drifting:period=100,rounds=400", "drifting:period=100,rounds=400,seed=each"]
+    th.run(problems, "lints", out=tmp_path, **SETTINGS | {"replications": 2})
+    study = th.run(problems, "lints", out=tmp_path, **SETTINGS)
+    assert len(files_of(tmp_path)) == 6
+    assert same(study, th.run(problems, "lints", **SETTINGS))
+    found = th.Study(read_results(tmp_path))
+    assert same(study, found)
+    assert found.results[0].instance == mine
+    assert [result.constant for result in found.results] == [None] * 3
+    write_html(study_page(found.results, tmp_path), tmp_path)
+    assert th.instance(tmp_path / "instances" / "0-mine.toml") == mine
 
 
 def test_a_change_of_the_code_that_computes_is_another_key(tmp_path, monkeypatch):

@@ -4,7 +4,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from thrifty.allocation.arms import Outcome, allocate_stepwise
 from thrifty.allocation.verification import FEASIBLE, is_well_conditioned, verify
 from thrifty.allocation.working_sets import FEASIBILITY
+from thrifty.display import frame, html
 from thrifty.errors import InvalidInput
 from thrifty.numerics.arrays import (
     RANGE,
@@ -26,6 +27,9 @@ from thrifty.numerics.arrays import (
 )
 from thrifty.numerics.bases import VANISHING
 from thrifty.numerics.interrupts import interruptible
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 ALMOST = 1e-3  # certified gap up to which a solve that missed the tolerance is almost solved
 BLAS_SIZE = 4096  # entries of features from which the solver may call BLAS
@@ -84,6 +88,32 @@ class Allocation:
     def gap(self) -> float:
         """The certified relative gap upper / lower - 1."""
         return relative_gap(self.lower, self.upper)
+
+    def certified(self, quantity: str) -> str:
+        """A quantity with its value, or the lower bound of a failed solve, and the certificate."""
+        if self.status == Status.FAILED:
+            return f"{quantity} >= {self.lower:.6g}, {self.status}"
+        return f"{quantity} = {self.value:.6g}, {self.status}, certified gap {self.gap:.0e}"
+
+    def to_frame(self) -> "DataFrame":
+        """A data frame of pandas with a row per arm; columns: arm (index), pulls, price."""
+        return frame("allocation.to_frame()", self._columns())
+
+    def _columns(self) -> dict[str, Any]:
+        return {"arm": np.arange(len(self.pulls)), "pulls": self.pulls, "price": self.prices}
+
+    def __repr__(self) -> str:
+        return f"<allocation: {len(self.pulls):,} arms, {self.certified('value')}>"
+
+    def _repr_html_(self) -> str:
+        if self.status == Status.FAILED:
+            return html(repr(self)[1:-1], {}, notes=(self.status.advice, *self.remarks))
+        pulled = np.flatnonzero(self.pulls)
+        shown = {name: column[pulled] for name, column in self._columns().items()}
+        notes = ("pulls per log n; arms without pulls are left out", *self.remarks)
+        return html(
+            repr(self)[1:-1], shown, notes=notes, rank=shown["pulls"], order="most pulls first"
+        )
 
 
 def relative_gap(lower: float, upper: float) -> float:

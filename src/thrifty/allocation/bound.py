@@ -3,15 +3,19 @@
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from thrifty.allocation import Allocation, Status, allocate
 from thrifty.allocation.uniqueness import is_unique
-from thrifty.errors import InvalidInput
+from thrifty.display import frame, html
+from thrifty.errors import InvalidInput, shortened
 from thrifty.numerics.arrays import Floats
 from thrifty.problem.instances import Instance
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 TOLERANCE = 1e-9  # relative gap; smaller than in policies, since a bound is solved only once
 
@@ -152,6 +156,43 @@ class Bound:
             f"the optimal arms leave {self.reduced_dimension} {directions} to explore."
         )
 
+    def to_frame(self) -> "DataFrame":
+        """A data frame of pandas with a row per context and arm.
+
+        Columns: context, arm, gap, optimal, pulls (per log n, inf where optimal) and regret, pulls
+        times gap, of which the sum is C.
+        """
+        return frame("bound.to_frame()", self._columns())
+
+    def _columns(self) -> dict[str, Any]:
+        instance, pulls = self.instance, self.solution.pulls
+        return instance.sets.named_rows() | {
+            "gap": instance.gaps,
+            "optimal": instance.optimal,
+            "pulls": pulls,
+            "regret": np.where(instance.optimal, 0.0, pulls) * instance.gaps,
+        }
+
+    def __repr__(self) -> str:
+        name = shortened(self.instance.name or "unnamed")
+        return f"<bound: {name}, {self.solution.certified('C')}>"
+
+    def _repr_html_(self) -> str:
+        notes = (self.in_words(), *self.remarks)
+        if self.status == Status.FAILED:
+            return html(repr(self)[1:-1], {}, notes=notes)
+        columns = self._columns()
+        pulled = np.flatnonzero(columns["pulls"])
+        shown = {name: [column[i] for i in pulled] for name, column in columns.items()}
+        left_out = "pulls and regret per log n; arms that need no pulls of their own are left out"
+        return html(
+            repr(self)[1:-1],
+            shown,
+            notes=(left_out, *notes),
+            rank=shown["regret"],
+            order="most regret first",
+        )
+
     def to_json(self) -> dict[str, Any]:
         """The content of `thrifty bound --json`; a contract.
 
@@ -180,6 +221,8 @@ def _json_number(value: float) -> float | str:
 def lower_bound(instance: Instance, *, tol: float = TOLERANCE) -> Bound:
     """The constant C of an instance, with the optimal allocation and a certificate.
 
+    An instance with changes has none; each of its `pieces` has one.
+
     Examples
     --------
     >>> import thrifty as th
@@ -190,6 +233,10 @@ def lower_bound(instance: Instance, *, tol: float = TOLERANCE) -> Bound:
         raise InvalidInput(
             "instance", "a thrifty.Instance (thrifty.instance(name) makes one)", instance
         )
+    if instance.changes:
+        where = f"{instance.name}: changes" if instance.name else "changes"
+        expected = "none (the lower bound is for a theta that stays)"
+        raise InvalidInput(where, expected, len(instance.changes))
     return Bound(
         instance,
         allocate(

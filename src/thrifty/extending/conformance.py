@@ -7,19 +7,19 @@ that says what was expected.
 import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from thrifty.online.decisions import Decision
 from thrifty.online.learner import Learner
 from thrifty.online.listed import ListedLearner
+from thrifty.online.start import with_horizon
 from thrifty.policies.base import Policy
+from thrifty.policies.shared.plain import AnyPolicy
 from thrifty.problem.action_sets import ActionSets
 from thrifty.problem.instances import Instance
-from thrifty.simulation.replication import AnyPolicy, Replication, simulate
+from thrifty.simulation.replication import Replication, simulate
 
 ROUNDS = 400
 SEED = 7
@@ -57,14 +57,6 @@ class LearnerPlayer:
     def learn(self, context: int, arm: int, reward: float) -> None:
         """Let it learn."""
         self.learner.learn(self.decisions[-1], reward)
-
-
-def with_horizon(policy: Policy, horizon: float) -> Policy:
-    """The policy with a horizon of its own, if it plans for one and has none."""
-    if "horizon" not in policy.parameters() or getattr(policy, "horizon", None) is not None:
-        return policy
-    changes: Any = {"horizon": horizon}
-    return replace(policy, **changes)
 
 
 def awkward_instances(policy: AnyPolicy) -> Iterator[Instance]:

@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from thrifty.errors import NOTHING, InvalidInput, UnknownName
 from thrifty.numerics.arrays import Floats, Ints, finite_numbers, numeric
-from thrifty.problem.names import check_names
+from thrifty.problem.frames import ArmTable, arm_table, columns_of, in_order
+from thrifty.problem.names import check_names, listed_names
 
 MOST_DIMENSIONS = 10_000  # policies and bounds keep (d, d) matrices, of 0.8 GB then
 
@@ -19,9 +20,12 @@ class ActionSets:
 
     Parameters
     ----------
-    sets : one (K_m, d) array per context
+    sets : one (K_m, d) array or data frame per context
     context_names : one distinct name per context, optional
-    arm_names : for each context one distinct name per arm, optional
+    arm_names : for each context one distinct name per arm, optional; by default the index of a data
+        frame where it is of strings
+    columns : one distinct name per feature, optional; by default the columns of the first data
+        frame. Columns of data frames are taken by name, in any order; otherwise it means nothing
 
     Attributes
     ----------
@@ -37,11 +41,16 @@ class ActionSets:
         sets: Sequence[ArrayLike],
         *,
         context_names: Sequence[str] | None = None,
-        arm_names: Sequence[Sequence[str]] | None = None,
+        arm_names: Sequence[Sequence[str] | None] | None = None,
+        columns: Sequence[str] | None = None,
     ) -> None:
         if isinstance(sets, str) or not isinstance(sets, Sequence | np.ndarray):
             raise InvalidInput("contexts", "a list of action sets", sets)
-        blocks = _blocks(sets)
+        tables = [arm_table(arms) if columns_of(arms) is not None else None for arms in sets]
+        self.columns = _columns(columns, tables)
+        blocks = _blocks(_in_order(sets, tables, self.columns))
+        if self.columns is not None and len(self.columns) != blocks[0].shape[1]:
+            raise InvalidInput("columns", f"{blocks[0].shape[1]} names", len(self.columns))
         self.rows: Floats = _frozen(np.concatenate(blocks))
         self.offsets: Ints = _frozen(
             np.cumsum([0, *(len(block) for block in blocks)], dtype=np.int64)
@@ -53,10 +62,10 @@ class ActionSets:
             raise InvalidInput(
                 "arm_names", f"a list of {len(blocks)} (one for each context)", arm_names
             )
+        given = [None] * len(blocks) if arm_names is None else arm_names
+        found = [None if table is None else table.names for table in tables]
         self.arm_names = tuple(
-            _names(
-                None if arm_names is None else arm_names[m], len(block), f"arm_names[{m}]", "arm"
-            )
+            _names(found[m] if given[m] is None else given[m], len(block), f"arm_names[{m}]", "arm")
             for m, block in enumerate(blocks)
         )
 
@@ -104,6 +113,14 @@ class ActionSets:
         """Split an array with one entry per row into one array per context."""
         return np.split(per_row, self.offsets[1:-1])
 
+    def named_rows(self) -> dict[str, list[str]]:
+        """The name of each row's context (k,), and of its arm (k,): columns of a table."""
+        pairs = list(zip(self.context_names, self.arm_names, strict=True))
+        return {
+            "context": [context for context, arms in pairs for _ in arms],
+            "arm": [arm for _, arms in pairs for arm in arms],
+        }
+
     def context_index(self, context: int | str) -> int:
         """The index of a context given by index or name."""
         if isinstance(context, str):
@@ -135,6 +152,32 @@ class ActionSets:
 
     def __repr__(self) -> str:
         return f"ActionSets({self.contexts} contexts, {len(self.rows)} arms, d={self.dimension})"
+
+
+def _columns(
+    columns: Sequence[str] | None, tables: Sequence[ArmTable | None]
+) -> tuple[str, ...] | None:
+    """The names of the features, given or of the first data frame."""
+    for table in tables:
+        if columns is None and table is not None:
+            columns = table.columns
+    return None if columns is None else listed_names(columns, "columns")
+
+
+def _in_order(
+    sets: Sequence[ArrayLike],
+    tables: Sequence[ArmTable | None],
+    columns: tuple[str, ...] | None,
+) -> Sequence[ArrayLike]:
+    """The sets, with an array (K_m, d) in the order of columns for each data frame."""
+    if columns is None:
+        return sets
+    return [
+        arms
+        if table is None
+        else in_order(table.values, table.columns, columns, f"contexts[{m}].arms")
+        for m, (arms, table) in enumerate(zip(sets, tables, strict=True))
+    ]
 
 
 def _blocks(sets: Sequence[ArrayLike]) -> list[Floats]:

@@ -30,7 +30,7 @@ class Family:
     sizes_vary: bool = False  # whether the seed decides how many contexts and arms there are
 
     @property
-    def parameters(self) -> dict[str, float]:
+    def parameters(self) -> dict[str, float | str]:
         """Every parameter with its default."""
         return {
             key: parameter.default
@@ -74,6 +74,7 @@ CATALOG = (
     "drawn",
     "k-armed",
     "product",
+    "drifting",
 )
 
 
@@ -107,6 +108,7 @@ def instance_of(problem: Problem, seed: int, replication: int) -> Instance:
 
 
 EACH = "seed=each"
+MOST_CHANGES = 10_000  # of a drifting instance
 _ENSEMBLE_STREAM = 4  # after the four streams of a replication (numerics/streams.py)
 
 
@@ -137,7 +139,12 @@ def instance(name: str | os.PathLike[str]) -> Instance:
         )
     made = FAMILIES[family].make(**_parameters(FAMILIES[family], given))
     return Instance(
-        made.sets, theta=made.theta, probabilities=made.probabilities, noise=made.noise, name=text
+        made.sets,
+        theta=made.theta,
+        probabilities=made.probabilities,
+        noise=made.noise,
+        name=text,
+        changes=made.changes,
     )
 
 
@@ -169,9 +176,9 @@ def describe() -> list[dict[str, Any]]:
     return entries
 
 
-def _parameters(family: Family, given: str) -> dict[str, float]:
-    """Parse key=value,key=value for a family; whole numbers where the default is one."""
-    parameters: dict[str, float] = {}
+def _parameters(family: Family, given: str) -> dict[str, float | str]:
+    """Parse key=value,key=value for a family; each value is of the type of its default."""
+    parameters: dict[str, float | str] = {}
     for key, value in split_parameters(
         given, family.parameters, owner=family.name, where=f"{family.name}:"
     ).items():
@@ -197,7 +204,7 @@ def _sets(*sets: list[list[float]]) -> ActionSets:
     return ActionSets(sets)
 
 
-def _require(holds: bool, where: str, expected: str, got: float) -> None:
+def _require(holds: bool, where: str, expected: str, got: float | str) -> None:
     if not holds:
         raise InvalidInput(where, expected, got)
 
@@ -357,6 +364,48 @@ def _product(contexts: int = 6, arms: int = 5, seed: int = 0) -> Instance:
     )
     sets = [np.array([np.outer(x, y).ravel() for y in of_arms]) for x in of_contexts]
     return Instance(ActionSets(sets), theta=rng.normal(size=9) / 3, noise=0.5)
+
+
+@_family("drifting")
+def _drifting(
+    kind: str = "slow",
+    period: int = 10_000,
+    arms: int = 20,
+    d: int = 5,
+    steps: int = 50,
+    rounds: int = 100_000,
+    seed: int = 0,
+) -> Instance:
+    """Arms and theta on the unit sphere, drawn by seed, noise 0.5. Theta moves for `rounds` rounds,
+    then it stays: kind=slow turns it in a plane, a full circle in `period` rounds and `steps`
+    steps; kind=abrupt draws it anew every `period` rounds.
+    """
+    _require(kind in ("slow", "abrupt"), "drifting:kind", "slow or abrupt", kind)
+    _require(1 <= period <= 10**9, "drifting:period", "a number from 1 to 1000000000", period)
+    _require(1 <= arms <= 1000, "drifting:arms", "a number from 1 to 1000", arms)
+    _require(2 <= d <= 1000, "drifting:d", "a number from 2 to 1000", d)
+    _require(1 <= steps <= period, "drifting:steps", f"a number from 1 to {period}", steps)
+    _require(seed >= 0, "drifting:seed", "at least 0", seed)
+    per_period = steps if kind == "slow" else 1
+    most = MOST_CHANGES * period // per_period
+    _require(1 <= rounds <= most, "drifting:rounds", f"a number from 1 to {most}", rounds)
+    rng, count = np.random.default_rng([seed, 5]), (rounds * per_period - 1) // period
+    features, first = _directions(rng, arms, d), _directions(rng, 1, d)[0]
+    later = (
+        _on_great_circle(first, _directions(rng, 1, d)[0], steps, count)
+        if kind == "slow"
+        else list(_directions(rng, count, d))
+    )
+    changes = [(i * period // per_period, theta) for i, theta in enumerate(later, start=1)]
+    return Instance(ActionSets([features]), theta=first, noise=0.5, changes=changes)
+
+
+def _on_great_circle(first: Floats, second: Floats, steps: int, count: int) -> list[Floats]:
+    """The next `count` unit vectors (d,) after the first, on the circle through two of them."""
+    across = second - inner_products(second[None, :], first)[0] * first
+    across /= math.sqrt(inner_products(across[None, :], across)[0])
+    angles = [2 * math.pi * i / steps for i in range(1, count + 1)]
+    return [math.cos(angle) * first + math.sin(angle) * across for angle in angles]
 
 
 def _draw_set(

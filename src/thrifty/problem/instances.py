@@ -1,7 +1,7 @@
 """Instance: action sets and the truth that only a simulator knows; TOML files."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,14 +13,19 @@ from thrifty.errors import NOTHING, BadFile, InvalidInput, UnknownName
 from thrifty.files import parse_toml, read_toml, toml_literal, write_whole
 from thrifty.numerics.arrays import Bools, Floats, Ints, finite_numbers, positive_number
 from thrifty.problem.action_sets import ActionSets, default_names
+from thrifty.problem.changes import Change, checked_changes, checked_theta
 from thrifty.problem.names import check_name
 
-_KEYS = ("name", "theta", "noise", "contexts")
+_KEYS = ("name", "theta", "noise", "contexts", "changes")
 _CONTEXT_KEYS = ("name", "probability", "arms", "arm_names")
+_CHANGE_KEYS = ("round", "theta")
 
 
 class Instance:
     """A linear contextual bandit: reward <x, theta> + noise in a context drawn from a law.
+
+    If theta changes, `theta`, `means`, `gaps`, `optimal` and `best_arms` are those before the first
+    change; `pieces` has those after each.
 
     Parameters
     ----------
@@ -29,6 +34,8 @@ class Instance:
     probabilities : (M,) how often each context comes, positive, summing to 1; uniform by default
     noise : standard deviation of the reward noise
     name : what to call it
+    changes : pairs of a round and a theta (d,), rounds increasing; (1000, theta) is a change after
+        round 1000: round 1001 is the first with this theta. By default theta stays
     """
 
     def __init__(
@@ -39,21 +46,32 @@ class Instance:
         probabilities: ArrayLike | None = None,
         noise: float = 1.0,
         name: str = "",
+        changes: Sequence[tuple[int, ArrayLike]] = (),
     ) -> None:
         if not isinstance(sets, ActionSets):
             raise InvalidInput("sets", "thrifty.ActionSets", sets)
         self.sets = sets
-        self.theta: Floats = finite_numbers(theta, "theta")
-        if len(self.theta) != sets.dimension:
-            raise InvalidInput(
-                "theta", f"{sets.dimension} numbers (arms have {sets.dimension})", len(self.theta)
-            )
+        self.theta: Floats = checked_theta(theta, sets.dimension, "theta")
         self.probabilities: Floats = _law(probabilities, sets.contexts)
         self.noise = positive_number(noise, "noise")
         check_name(name, "name")
         self.name = name
-        self.theta.setflags(write=False)
+        self.changes: tuple[Change, ...] = checked_changes(changes, sets.dimension)
         self.probabilities.setflags(write=False)
+
+    @cached_property
+    def pieces(self) -> tuple["Instance", ...]:
+        """The instances without changes that are played one after the other, one per theta."""
+        return tuple(
+            Instance(
+                self.sets,
+                theta=theta,
+                probabilities=self.probabilities,
+                noise=self.noise,
+                name=self.name,
+            )
+            for theta in (self.theta, *(change.theta for change in self.changes))
+        )
 
     @cached_property
     def means(self) -> Floats:
@@ -110,6 +128,9 @@ class Instance:
             lines += [f"    {toml_literal(arm)}," for arm in self.sets.arms(m).tolist()] + ["]"]
             if self.sets.arm_names[m] != default_names(len(self.sets.arms(m))):
                 lines += [f"arm_names = {toml_literal(list(self.sets.arm_names[m]))}"]
+        for change in self.changes:
+            lines += ["", "[[changes]]", f"round = {change.round}"]
+            lines += [f"theta = {toml_literal(change.theta.tolist())}"]
         return "\n".join(lines) + "\n"
 
     @classmethod
@@ -134,18 +155,24 @@ class Instance:
             and np.array_equal(self.theta, other.theta)
             and np.array_equal(self.probabilities, other.probabilities)
             and (self.noise, self.name) == (other.noise, other.name)
+            and _bytes(self.changes) == _bytes(other.changes)
         )
 
     def __hash__(self) -> int:
-        return hash(
-            (self.sets, self.theta.tobytes(), self.probabilities.tobytes(), self.noise, self.name)
-        )
+        theta, probabilities = self.theta.tobytes(), self.probabilities.tobytes()
+        return hash((self.sets, theta, probabilities, self.noise, self.name, _bytes(self.changes)))
 
     def __repr__(self) -> str:
         return (
             f"Instance({self.name!r}, {self.sets.contexts} contexts, {len(self.sets.rows)} "
-            f"arms, d={self.sets.dimension})"
+            f"arms, d={self.sets.dimension}"
+            + (f", {len(self.changes)} changes)" if self.changes else ")")
         )
+
+
+def _bytes(changes: tuple[Change, ...]) -> tuple[tuple[int, bytes], ...]:
+    """Changes as a value that can be compared and hashed; equal numbers have equal bits."""
+    return tuple((change.round, change.theta.tobytes()) for change in changes)
 
 
 def _law(probabilities: ArrayLike | None, contexts: int) -> Floats:
@@ -211,7 +238,17 @@ def _from_document(document: Mapping[str, Any], *, default_name: str) -> Instanc
         probabilities=[table["probability"] for table in contexts] if given else None,
         noise=document.get("noise", 1.0),
         name=document.get("name", default_name),
+        changes=_changes(document.get("changes", [])),
     )
+
+
+def _changes(tables: Any) -> list[tuple[int, ArrayLike]]:
+    """The [[changes]] tables of a file as pairs."""
+    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+        raise InvalidInput("changes", "[[changes]] tables", tables)
+    for i, table in enumerate(tables):
+        _check_keys(table, _CHANGE_KEYS, required=_CHANGE_KEYS, where=f"changes[{i}].")
+    return [(table["round"], table["theta"]) for table in tables]
 
 
 def _check_keys(

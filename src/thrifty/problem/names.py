@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 
-from thrifty.errors import InvalidInput
+import numpy as np
+
+from thrifty.errors import InvalidInput, UnknownName
 
 
 def check_name(name: object, where: str) -> None:
@@ -28,6 +30,18 @@ def listed_names(names: Sequence[str], where: str) -> tuple[str, ...]:
         raise InvalidInput(where, "a list of names", names)
     check_names(list(names), where)
     return tuple(names)
+
+
+def arm_index(arm: str | int, names: Sequence[str], expected: str) -> int:
+    """The index of an arm that is given by name or index; expected goes into the error."""
+    if isinstance(arm, str):
+        if arm not in names:
+            raise UnknownName("arm", arm, names)
+        return names.index(arm)
+    wrong = isinstance(arm, bool) or not isinstance(arm, int | np.integer)
+    if wrong or not 0 <= arm < len(names):
+        raise InvalidInput("arm", expected, arm)
+    return int(arm)
 
 
 def check_distinct(

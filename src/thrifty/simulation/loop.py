@@ -2,10 +2,13 @@
 
 In each round a context is drawn, the policy chooses, a reward is drawn, the policy learns, and its
 regret is recorded. One draw of the noise stream is used per round, whatever arm is played.
+
+The compiled loop knows one theta. Where theta changes it ends, and is called again with other means
+and gaps in the same arrays.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,8 +34,8 @@ class Truth(NamedTuple):
 
     law: Floats  # (M,) cumulated probabilities of the contexts
     rows: Ints  # (k,) 0, 1, 2, ...
-    means: Floats  # (k,) mean rewards
-    gaps: Floats  # (k,) suboptimality gaps
+    means: Floats  # (k,) mean rewards under the present theta
+    gaps: Floats  # (k,) suboptimality gaps under the present theta
     noise: float
     told: float  # the noise that the policy is told
     rewards: int  # GAUSSIAN, BERNOULLI or STUDENT
@@ -80,7 +83,7 @@ def start_score(times: Ints, labels: int, rows: int = 0) -> Score:
 
 
 def truth_of(instance: Instance, rewards: str = "gaussian") -> Truth:
-    """The instance as the loop reads it.
+    """The instance before its first change, as the loop reads it.
 
     rewards: `gaussian`, `bernoulli`, `student`; with `:told=2` policies are told twice the noise.
     """
@@ -89,15 +92,35 @@ def truth_of(instance: Instance, rewards: str = "gaussian") -> Truth:
         raise InvalidInput("rewards", " or ".join(REWARDS), rewards)
     parameters = split_parameters(given, ("told",), owner=name, where="rewards: ")
     factor = positive_number(_number(parameters.get("told", "1")), "rewards: told")
-    means, kind = instance.means, REWARDS.index(name)
-    if kind == BERNOULLI and not ((means >= 0) & (means <= 1)).all():
-        worst = float(means[np.abs(means - 0.5).argmax()])
-        where = f"{instance.name}: rewards"
-        raise InvalidInput(where, "means between 0 and 1 for Bernoulli rewards", worst)
+    kind = REWARDS.index(name)
+    if kind == BERNOULLI:
+        _check_bernoulli(instance)
     law = instance.probabilities.cumsum()
     law[-1] = 1.0
     told = factor * (SUBGAUSSIAN if kind == BERNOULLI else instance.noise)
-    return Truth(law, np.arange(len(means)), means, instance.gaps, instance.noise, told, kind)
+    means, gaps = instance.means.copy(), instance.gaps.copy()
+    return Truth(law, np.arange(len(means)), means, gaps, instance.noise, told, kind)
+
+
+def _check_bernoulli(instance: Instance) -> None:
+    """Raise InvalidInput unless all means are probabilities, before and after each change."""
+    for piece in instance.pieces:
+        worst = float(piece.means[np.abs(piece.means - 0.5).argmax()])
+        if not 0 <= worst <= 1:
+            where = f"{instance.name}: rewards"
+            raise InvalidInput(where, "means between 0 and 1 for Bernoulli rewards", worst)
+
+
+def cut_rounds(instance: Instance, truth: Truth, rounds: int) -> Iterator[range]:
+    """Numbers of rounds, from 0, cut where theta changes; truth is moved on between two of them."""
+    start = 0
+    for change, piece in zip(instance.changes, instance.pieces[1:], strict=True):
+        if change.round >= rounds:
+            break
+        yield range(start, change.round)
+        truth.means[:], truth.gaps[:] = piece.means, piece.gaps
+        start = change.round
+    yield range(start, rounds)
 
 
 def _number(text: str) -> float:
@@ -198,12 +221,22 @@ def _set_up(
     return Reference(game)  # type: ignore[no-untyped-call]  # Numba makes its constructor
 
 
-def play_blocks(game: Game, rounds: int, block: int) -> Iterator[int]:
-    """Play in blocks of rounds; yields the rounds of each block once it is played."""
+def play_blocks(game: Game, stretches: Iterable[range], block: int) -> Iterator[int]:
+    """Play stretches of rounds, one after the other; yields after each block the rounds since.
+
+    stretches: of `cut_rounds`. Short ones are played together, before anything is yielded.
+    """
     play = entry_for(_play, game.state)
     set_up = entry_for(_set_up, game.state)
     reference = set_up(game.state, game.truth, game.score, *game.streams)
-    for start in range(0, rounds, block):
-        stop = min(start + block, rounds)
-        play(reference, stop)
-        yield stop - start
+    played = 0
+    for stretch in stretches:
+        for start in range(stretch.start, stretch.stop, block):
+            stop = min(start + block, stretch.stop)
+            play(reference, stop)
+            played += stop - start
+            if played >= block:
+                yield played
+                played = 0
+    if played:
+        yield played

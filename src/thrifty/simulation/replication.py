@@ -1,22 +1,28 @@
 """One replication: a policy, compiled or in plain Python, plays an instance for some rounds."""
 
-import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from itertools import chain
 
 import numpy as np
 
-from thrifty.errors import InvalidInput
 from thrifty.numerics.arrays import Floats, Ints
 from thrifty.numerics.streams import Streams, streams
 from thrifty.policies.base import Policy
+from thrifty.policies.shared.plain import (
+    AnyPolicy,
+    PlainPolicy,
+    choose_plain,
+    label_names,
+    start_plain,
+)
 from thrifty.problem.action_sets import ActionSets
 from thrifty.problem.instances import Instance
 from thrifty.simulation.loop import (
     Game,
     Score,
     Truth,
+    cut_rounds,
     draw_context,
     draw_reward,
     play_blocks,
@@ -49,38 +55,7 @@ class Replication:
     unsolved: int
 
 
-class PlainPolicy(Protocol):
-    """A policy in plain Python: any object with these methods, and perhaps a `name`.
-
-    Each replication plays a copy.
-    """
-
-    def start(
-        self, sets: ActionSets, *, noise: float, horizon: int, rng: np.random.Generator
-    ) -> None:
-        """Begin anew."""
-
-    def choose(self, context: int) -> int:
-        """The arm to play, counted within its context."""
-
-    def learn(self, context: int, arm: int, reward: float) -> None:
-        """Learn from its reward."""
-
-
-AnyPolicy = Policy | PlainPolicy
 Tick = Callable[[int], None]  # called now and then with the rounds played since the last call
-
-
-def name_of(policy: AnyPolicy) -> str:
-    """The name of a policy in results."""
-    if isinstance(policy, Policy):
-        return policy.spec
-    return str(getattr(policy, "name", type(policy).__name__))
-
-
-def label_names(policy: AnyPolicy) -> tuple[str, ...]:
-    """The labels of a policy's rounds; a plain policy has one."""
-    return policy.labels if isinstance(policy, Policy) else ("played",)
 
 
 def checkpoints(horizon: int, *, linear: int = 50, per_decade: int = 10) -> Ints:
@@ -105,7 +80,7 @@ def simulate(
     rounds: int | None = None,
     tick: Tick | None = None,
 ) -> Replication:
-    """Let a policy play an instance.
+    """Let a policy play an instance; regret is against the best arm under the present theta.
 
     Parameters
     ----------
@@ -118,17 +93,19 @@ def simulate(
     times = checkpoints(horizon) if times is None else times
     kept = len(instance.sets.rows) if pulls else 0
     score = start_score(times, len(label_names(policy)), kept)
+    stretches = cut_rounds(instance, truth, rounds or horizon)
     solves, unsolved = 0, 0
     if isinstance(policy, Policy):
         state = policy.start(instance.sets, noise=truth.told, horizon=horizon)
         terms = instance.sets.rows.size * instance.sets.dimension
         block = max(1, min(BLOCK, BLOCK_TERMS // terms))
-        _play(play_blocks(Game(state, truth, score, own), rounds or horizon, block), tick)
+        _play(play_blocks(Game(state, truth, score, own), stretches, block), tick)
         counters = state.ledger.counters[0]
         solves, unsolved = int(counters.solves), int(counters.unsolved)
     else:
-        player = _started(policy, instance.sets, truth.told, horizon, own.uniforms)
-        _play(_play_plain(player, instance.sets, truth, score, own, rounds or horizon), tick)
+        sets, rng = instance.sets, own.uniforms
+        player = start_plain(policy, sets, noise=truth.told, horizon=horizon, rng=rng)
+        _play(_play_plain(player, sets, truth, score, own, stretches), tick)
     return Replication(
         score.times, score.rounds_at, score.regret_at, score.pulls_at, solves, unsolved
     )
@@ -140,35 +117,21 @@ def _play(blocks: Iterator[int], tick: Tick | None) -> None:
             tick(rounds)
 
 
-def _started(
-    policy: PlainPolicy, sets: ActionSets, noise: float, horizon: int, rng: np.random.Generator
-) -> PlainPolicy:
-    """A copy of a plain policy, started."""
-    if isinstance(policy, type):
-        raise InvalidInput("policy", f"an instance, {policy.__name__}()", policy)
-    for method in ("start", "choose", "learn"):
-        if not callable(getattr(policy, method, None)):
-            expected = f"a policy with start, choose and learn ({method} is missing)"
-            raise InvalidInput("policy", expected, policy)
-    player = copy.deepcopy(policy)
-    player.start(sets, noise=noise, horizon=horizon, rng=rng)
-    return player
-
-
 def _play_plain(
-    player: PlainPolicy, sets: ActionSets, truth: Truth, score: Score, own: Streams, rounds: int
+    player: PlainPolicy,
+    sets: ActionSets,
+    truth: Truth,
+    score: Score,
+    own: Streams,
+    stretches: Iterable[range],
 ) -> Iterator[int]:
     """Play a plain policy on the same contexts and noise as compiled ones; yields per round."""
     chosen = np.zeros(len(sets.rows), np.int64)
-    for t in range(1, rounds + 1):
+    for played in chain.from_iterable(stretches):
         context = draw_context(truth.law, own.contexts.random()) if sets.contexts > 1 else 0
-        arm = player.choose(context)
-        arms = int(sets.offsets[context + 1] - sets.offsets[context])
-        if not isinstance(arm, int | np.integer) or not 0 <= arm < arms:
-            where = f"{name_of(player)}: choose"
-            raise InvalidInput(where, f"an arm from 0 to {arms - 1}", arm)
-        row = int(sets.offsets[context] + arm)
-        player.learn(context, int(arm), draw_reward(truth, row, own.noise))
+        arm = choose_plain(player, sets, context)
+        row = int(sets.offsets[context]) + arm
+        player.learn(context, arm, draw_reward(truth, row, own.noise))
         chosen[row] += 1
-        score_round(score, 0, truth.gaps[row], t, chosen)
+        score_round(score, 0, truth.gaps[row], played + 1, chosen)
         yield 1

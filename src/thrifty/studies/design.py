@@ -13,12 +13,12 @@ from thrifty.errors import InvalidInput
 from thrifty.numerics.arrays import finite_number
 from thrifty.policies import POLICIES
 from thrifty.policies import policy as named_policy
+from thrifty.policies.shared.plain import AnyPolicy, name_of
 from thrifty.problem.catalog import Ensemble, Problem, instance_of
 from thrifty.problem.catalog import problem as named_problem
 from thrifty.problem.instances import Instance
 from thrifty.problem.names import check_distinct, check_names
 from thrifty.simulation.loop import truth_of
-from thrifty.simulation.replication import AnyPolicy, name_of
 from thrifty.studies.study_files import STUDY, StudyFile, write_study
 from thrifty.studies.tasks import Task
 

@@ -4,14 +4,19 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from thrifty.display import frame, html
+from thrifty.errors import shortened
 from thrifty.numerics.arrays import Floats, Ints
 from thrifty.problem.catalog import Problem, instance_of
 from thrifty.simulation.replication import checkpoints
 from thrifty.studies.batches import ARRAYS, Batch
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 
 @dataclass(frozen=True)
@@ -30,8 +35,8 @@ class Result:
         `instance.sets.rows`: context after context; k = 0 unless the study keeps pulls
     solves, unsolved : (R,) solves of the allocation program, and those that missed its tolerance
     seconds : computing time without compilation, divided by the number of threads
-    constant : C of the lower bound; None for ensembles, for rewards that are not Gaussian, and
-        where its solve failed
+    constant : C of the lower bound; None for ensembles, for instances with changes, for rewards
+        that are not Gaussian, and where its solve failed
     chunks : the folder of its Parquet files, relative to the study's folder; None if not kept
     """
 
@@ -132,6 +137,43 @@ class Result:
     @property
     def rounds_per_second(self) -> float:
         return self.replications * self.horizon / self.seconds if self.seconds > 0 else math.inf
+
+    def to_frame(self) -> "DataFrame":
+        """A data frame of pandas with a row per replication and checkpoint: cumulative regret.
+
+        Columns: instance, policy, horizon, replicate, round, regret.
+        """
+        replications, points = self.curves.shape
+        return frame(
+            "result.to_frame()",
+            {
+                "instance": self.instance.name,
+                "policy": self.policy,
+                "horizon": self.horizon,
+                "replicate": np.repeat(np.arange(replications), points),
+                "round": np.tile(self.times, replications),
+                "regret": self.curves.ravel(),
+            },
+        )
+
+    def __repr__(self) -> str:
+        name = shortened(self.instance.name or "unnamed")
+        error = "" if math.isnan(self.se) else f" ± {self.se:.2g}"
+        return (
+            f"<result: {shortened(self.policy)} on {name}, n = {self.horizon:,}, "
+            f"replications {self.replications:,}, regret {self.mean:.4g}{error}>"
+        )
+
+    def _repr_html_(self) -> str:
+        regret = self.regret[:, -1].mean(axis=0)
+        columns = {
+            "label": self.labels,
+            "mean rounds": self.rounds[:, -1].mean(axis=0),
+            "mean regret": regret,
+        }
+        spread = f"median {self.median:.4g}, 95th percentile {self.p95:.4g}, worst {self.max:.4g}"
+        ratio = "" if self.ratio is None else f", R/(C log n) {self.ratio:.3g}"
+        return html(repr(self)[1:-1], columns, notes=(f"regret: {spread}{ratio}",))
 
     def to_json(self) -> dict[str, Any]:
         """The entry of `thrifty run --json` and of results.json.

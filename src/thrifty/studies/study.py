@@ -4,6 +4,7 @@ A study that is kept in a folder can be interrupted at any time; the next run co
 """
 
 import json
+import math
 import os
 import time
 from collections.abc import Iterable, Sequence
@@ -14,11 +15,12 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from thrifty.allocation.bound import lower_bound
-from thrifty.errors import MissingPackage
+from thrifty.display import frame, html
+from thrifty.errors import MissingPackage, shortened
 from thrifty.files import make_folder, write_whole
+from thrifty.policies.shared.plain import AnyPolicy, name_of
 from thrifty.problem.catalog import Problem
 from thrifty.problem.instances import Instance
-from thrifty.simulation.replication import AnyPolicy, name_of
 from thrifty.studies.batches import Batch, assemble, missing_ranges
 from thrifty.studies.design import MOST_THREADS, Design, design_study, whole_number
 from thrifty.studies.executors import Cluster, Executor, Threads
@@ -30,6 +32,7 @@ from thrifty.studies.workload import Workload
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from pandas import DataFrame
 
 _SUMMARY = (
     "instance",
@@ -64,6 +67,28 @@ class Study:
     def summary(self) -> list[dict[str, Any]]:
         """One dictionary per result: mean, standard error, quantiles, and R(n) / (C log n)."""
         return [{key: entry[key] for key in _SUMMARY} for entry in self.to_json()]
+
+    def to_frame(self) -> "DataFrame":
+        """The summary as a data frame of pandas, a row per result; NaN where nothing is known."""
+        return frame("study.to_frame()", self._columns())
+
+    def _columns(self) -> dict[str, list[Any]]:
+        rows = self.summary()
+        return {
+            key: [math.nan if row[key] is None else row[key] for row in rows] for key in _SUMMARY
+        }
+
+    def __repr__(self) -> str:
+        parts = (
+            [result.instance.name or "unnamed" for result in self.results],
+            [result.policy for result in self.results],
+            [f"{result.horizon:,}" for result in self.results],
+        )
+        problems, policies, horizons = (shortened(", ".join(dict.fromkeys(one))) for one in parts)
+        return f"<study: {problems}; {policies}; n = {horizons}>"
+
+    def _repr_html_(self) -> str:
+        return html(repr(self)[1:-1], self._columns())
 
     def to_json(self) -> list[dict[str, Any]]:
         """The output of `thrifty run --json`."""
@@ -217,7 +242,8 @@ def _constants(
 ) -> dict[tuple[Problem, str], float | None]:
     """The constant C of each problem and kind of rewards.
 
-    None for ensembles, for rewards that are not Gaussian, and where the solve fails.
+    None for ensembles, for instances with changes, for rewards that are not Gaussian, and where the
+    solve fails.
     """
     constants: dict[tuple[Problem, str], float | None] = {
         (one.task.problem, one.task.rewards): None for one in work
@@ -225,7 +251,7 @@ def _constants(
     with progress_bar("computing lower bounds", len(constants), show=progress) as bar:
         for problem, rewards in constants:
             gaussian = rewards.partition(":")[0] == "gaussian"
-            if gaussian and isinstance(problem, Instance):
+            if gaussian and isinstance(problem, Instance) and not problem.changes:
                 bound = lower_bound(problem)
                 if bound.status != "failed":
                     constants[problem, rewards] = bound.constant

@@ -22,18 +22,11 @@ from thrifty.errors import InvalidInput
 from thrifty.numerics.arrays import Ints
 from thrifty.numerics.fingerprints import compiled_files, fingerprint, result_files
 from thrifty.policies import Policy
+from thrifty.policies.shared.plain import AnyPolicy, label_names, name_of
 from thrifty.problem.catalog import Ensemble, Problem, instance_of
 from thrifty.problem.instances import Instance
 from thrifty.simulation.loop import truth_of
-from thrifty.simulation.replication import (
-    AnyPolicy,
-    Replication,
-    Tick,
-    checkpoints,
-    label_names,
-    name_of,
-    simulate,
-)
+from thrifty.simulation.replication import Replication, Tick, checkpoints, simulate
 from thrifty.studies.batches import ARRAYS, Batch
 
 # Approximate time of a chunk: its file then costs about a hundredth of it, and little is lost when

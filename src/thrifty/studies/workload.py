@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from threading import Lock
 
-from thrifty.simulation.replication import name_of
+from thrifty.policies.shared.plain import name_of
 from thrifty.studies.tasks import Chunk
 
 Kind = tuple[str, int]  # policy and horizon

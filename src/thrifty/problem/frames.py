@@ -1,0 +1,68 @@
+"""Data frames as features: any object with `columns` and `to_numpy`, such as those of pandas."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from thrifty.errors import InvalidInput
+from thrifty.numerics.arrays import Floats, numeric
+
+
+def columns_of(frame: Any) -> tuple[str, ...] | None:
+    """The column names of a data frame; None for anything else."""
+    if hasattr(frame, "columns") and hasattr(frame, "to_numpy"):
+        return tuple(str(name) for name in frame.columns)
+    return None
+
+
+class ArmTable(NamedTuple):
+    """Arms in a data frame."""
+
+    values: Any  # (K, d)
+    columns: tuple[str, ...]  # (d,)
+    names: tuple[str, ...] | None  # (K,) of the arms: the index, where it is of strings
+
+
+def arm_table(data: Any) -> ArmTable | None:
+    """The arms in a data frame, or the one in a row of it (a Series); None for anything else."""
+    columns = columns_of(data)
+    if columns is not None:
+        return ArmTable(data.to_numpy(), columns, _strings(getattr(data, "index", ())))
+    if all(hasattr(data, part) for part in ("to_numpy", "index", "name")):
+        columns = tuple(str(name) for name in data.index)
+        return ArmTable(data.to_numpy()[None, :], columns, _strings([data.name]))
+    return None
+
+
+def _strings(index: Any) -> tuple[str, ...] | None:
+    names = tuple(index)
+    return names if names and all(isinstance(name, str) for name in names) else None
+
+
+def numbers_of(frame: Any, columns: Sequence[str] | None, where: str) -> Floats:
+    """The columns of a data frame (n, d) in the order of `columns`; all must be there, no other."""
+    found = columns_of(frame) or ()
+    if columns is None:
+        expected = "learner(columns=[...]) for a data frame, so that columns can be checked"
+        raise InvalidInput(where, expected, list(found))
+    values = in_order(frame.to_numpy(), found, columns, where)
+    return np.ascontiguousarray(numeric(values, where, "columns of numbers"))
+
+
+def in_order(values: Any, found: Sequence[str], columns: Sequence[str], where: str) -> Any:
+    """Values (n, d), whose columns are `found`, in the order of `columns`: the same, no other."""
+    if len(set(found)) < len(found):
+        raise InvalidInput(where, "columns with distinct names", list(found))
+    check_columns(found, columns, where)
+    return values[:, [found.index(name) for name in columns]]
+
+
+def check_columns(found: Sequence[str], columns: Sequence[str], where: str) -> None:
+    """Raise InvalidInput unless the same columns were found, in any order."""
+    missing = [name for name in columns if name not in found]
+    unknown = [name for name in found if name not in columns]
+    if missing or unknown:
+        problems = [f"missing {', '.join(missing)}"] if missing else []
+        problems += [f"unknown {', '.join(unknown)}"] if unknown else []
+        raise InvalidInput(where, f"the columns {', '.join(columns)}", "; ".join(problems))
