@@ -45,7 +45,8 @@ def attack(rng):
 
 
 def attack_learner(rng):
-    learner = rng.choice([th.LinTS(), th.Thrifty(), th.LinUCB(horizon=1000)]).learner(SETS)
+    policy = rng.choice([th.LinTS(), th.Thrifty(), th.LinUCB(horizon=1000)])
+    learner = policy.learner(SETS, probability_draws=int(rng.choice([0, 30])))
 
     def play():
         for _ in range(50):
@@ -66,6 +67,8 @@ def attack_learner(rng):
     assert learner.state.regression.pulls.sum() == learned
     assert len(learner.pending) == learner._made - learned - cancelled
     assert all(pending.decision.id == id for id, pending in learner.pending.items())
+    if learner.probability_draws:
+        assert all(one.decision.probability is not None for one in learner.pending.values())
 
 
 def attack_solver(rng):

@@ -8,9 +8,9 @@ import pytest
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import thrifty as th
+from tests.online.open_play import OPEN
 
 ARMS, COLUMNS = ("red", "green", "blue"), ("age", "income")
-OPEN = ["thrifty", "greedy", "egreedy", "linucb:width=alpha", "lints", "squarecb", "vids"]
 DATA = np.random.default_rng(0).normal([40, 3e4], [10, 1e4], size=(200, 2))
 
 

@@ -1,27 +1,51 @@
 """Changes of a learner's action sets: the new sets, and where rows, vectors and contexts go."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from thrifty.errors import InvalidInput
+from thrifty.errors import NOTHING, InvalidInput
 from thrifty.numerics.arrays import Floats, finite_numbers
 from thrifty.policies.shared.ledger import Renumbering
 from thrifty.problem.action_sets import ActionSets
+from thrifty.problem.frames import arm_table, columns_of, in_order
 
 
-def with_arm(sets: ActionSets, m: int, features: ArrayLike, name: str | None) -> ActionSets:
-    """The sets with one more arm in context m."""
+def with_arm(sets: ActionSets, m: int, features: Any, name: str | None) -> ActionSets:
+    """The sets with one more arm in context m; with one for each row of a data frame."""
     arms, names = _parts(sets)
-    row = finite_numbers(features, "features")
-    if row.size != sets.dimension:
-        place = f"contexts[{m}].arms"
-        expected = f"{sets.dimension} numbers (as in {place}[0])"
-        raise InvalidInput(f"{place}[{len(arms[m])}]", expected, row.size)
-    arms[m] = np.vstack([arms[m], row])
-    names[m] = (*names[m], _unused(names[m]) if name is None else name)
-    return ActionSets(arms, context_names=sets.context_names, arm_names=names)
+    rows, found = _new_rows(sets, features)
+    if name is not None and len(rows) > 1:
+        raise InvalidInput("name", f"none: the index names the {len(rows)} rows", name)
+    for row in rows:
+        if row.size != sets.dimension:
+            place = f"contexts[{m}].arms"
+            expected = f"{sets.dimension} numbers (as in {place}[0])"
+            raise InvalidInput(f"{place}[{len(arms[m])}]", expected, row.size)
+    arms[m] = np.vstack([arms[m], *rows])
+    for given in found if name is None else [name]:
+        names[m] = (*names[m], _unused(names[m]) if given is None else given)
+    return _changed(sets, arms, sets.context_names, names)
+
+
+def _new_rows(sets: ActionSets, features: Any) -> tuple[list[Floats], Sequence[str | None]]:
+    """Features (d,) of each new arm, and their names where a data frame has some."""
+    table = arm_table(features)
+    if table is None:
+        return [finite_numbers(features, "features")], [None]
+    values = table.values
+    if len(values) == 0:
+        raise InvalidInput("features", "at least one row", NOTHING)
+    if sets.columns is not None:
+        values = in_order(values, table.columns, sets.columns, "features")
+    many = len(values) > 1
+    rows = [
+        finite_numbers(one, f"features[{i}]" if many else "features")
+        for i, one in enumerate(values)
+    ]
+    return rows, table.names or [None] * len(rows)
 
 
 def without_arm(sets: ActionSets, m: int, arm: int) -> ActionSets:
@@ -29,20 +53,18 @@ def without_arm(sets: ActionSets, m: int, arm: int) -> ActionSets:
     arms, names = _parts(sets)
     arms[m] = np.delete(arms[m], arm, axis=0)
     names[m] = names[m][:arm] + names[m][arm + 1 :]
-    return ActionSets(arms, context_names=sets.context_names, arm_names=names)
+    return _changed(sets, arms, sets.context_names, names)
 
 
 def with_context(
     sets: ActionSets, name: str | None, arms: ArrayLike, arm_names: Sequence[str] | None
 ) -> ActionSets:
     """The sets with one more context."""
-    new = ActionSets([arms], arm_names=None if arm_names is None else [arm_names])
+    columns = None if columns_of(arms) is None else sets.columns
+    new = ActionSets([arms], arm_names=[arm_names], columns=columns)
     before, names = _parts(sets)
-    return ActionSets(
-        [*before, new.rows],
-        context_names=[*sets.context_names, _unused(sets.context_names) if name is None else name],
-        arm_names=[*names, *new.arm_names],
-    )
+    context_names = [*sets.context_names, _unused(sets.context_names) if name is None else name]
+    return _changed(sets, [*before, new.rows], context_names, [*names, *new.arm_names])
 
 
 def without_context(sets: ActionSets, m: int) -> ActionSets:
@@ -50,7 +72,7 @@ def without_context(sets: ActionSets, m: int) -> ActionSets:
     arms, names = _parts(sets)
     del arms[m], names[m]
     context_names = [name for i, name in enumerate(sets.context_names) if i != m]
-    return ActionSets(arms, context_names=context_names, arm_names=names)
+    return _changed(sets, arms, context_names, names)
 
 
 def renumber(old: ActionSets, new: ActionSets) -> Renumbering:
@@ -67,6 +89,16 @@ def renumber(old: ActionSets, new: ActionSets) -> Renumbering:
         vectors=np.array([vectors.get(vector.tobytes(), -1) for vector in old.vectors]),
         contexts=np.array([contexts.get(name, -1) for name in old.context_names]),
     )
+
+
+def _changed(
+    sets: ActionSets,
+    arms: list[Floats],
+    context_names: Sequence[str],
+    arm_names: list[tuple[str, ...]],
+) -> ActionSets:
+    """Other arms and contexts with the columns of the sets before."""
+    return ActionSets(arms, context_names=context_names, arm_names=arm_names, columns=sets.columns)
 
 
 def _parts(sets: ActionSets) -> tuple[list[Floats], list[tuple[str, ...]]]:

@@ -1,9 +1,15 @@
 """Decisions, those that wait for a reward, and explanations."""
 
+import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from thrifty.display import frame, html
+from thrifty.errors import shortened
 from thrifty.numerics.arrays import Floats
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 
 class Decision(NamedTuple):
@@ -15,9 +21,10 @@ class Decision(NamedTuple):
     context : name of the context; empty where contexts are open
     arm, name : index of the arm among those of its context, and its name
     label : why it was chosen, one of the policy's labels
-    gap : estimated mean of the best arm on offer minus that of this one
-    probability : with which it was chosen, given all that was known; None where that has no closed
-        form
+    gap : estimated mean of the best arm on offer minus that of this one; nan for a plain policy
+        that has no estimates
+    probability : with which it was chosen, given all that was known; where that has no closed form,
+        estimated if the learner was asked to (`probability_draws`), or else None
     """
 
     id: int
@@ -51,7 +58,8 @@ class ArmReport:
     mean : estimated mean reward
     gap : estimated suboptimality gap
     width : standard error of the mean; inf where nothing is known
-    pulls : choices of its vector, with those whose rewards are late; None where contexts are open
+    pulls : choices of its vector, with those whose rewards are late; None where contexts are open,
+        and for a plain policy
     target : pulls that the plan asks for by now; None without a plan
     """
 
@@ -70,7 +78,10 @@ class ArmReport:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why an arm was chosen, and the present estimates of all arms of its context."""
+    """Why an arm was chosen, and the present estimates of all arms of its context.
+
+    A plain policy may have no estimates; then there are no arms.
+    """
 
     decision: Decision
     arms: tuple[ArmReport, ...]
@@ -80,3 +91,36 @@ class Explanation:
         context = f"{chosen.context}: " if chosen.context else ""
         lines = [f"{context}{chosen.name} ({chosen.label})"]
         return "\n".join([*lines, *(f"  {arm}" for arm in self.arms)])
+
+    def to_frame(self) -> "DataFrame":
+        """A data frame of pandas with a row per arm.
+
+        Columns: arm, mean, error (standard error of the mean), gap, pulls unless contexts are open,
+        target if the policy has a plan, and whether the arm was chosen.
+        """
+        return frame("explanation.to_frame()", self._columns())
+
+    def _columns(self) -> dict[str, list[Any]]:
+        columns: dict[str, list[Any]] = {
+            "arm": [arm.name for arm in self.arms],
+            "mean": [arm.mean for arm in self.arms],
+            "error": [arm.width for arm in self.arms],
+            "gap": [arm.gap for arm in self.arms],
+            "pulls": [arm.pulls for arm in self.arms],
+            "target": [arm.target for arm in self.arms],
+            "chosen": [arm.name == self.decision.name for arm in self.arms],
+        }
+        return {name: column for name, column in columns.items() if None not in column}
+
+    def __repr__(self) -> str:
+        chosen = self.decision
+        context = f"{shortened(chosen.context)}: " if chosen.context else ""
+        return f"<explanation: {context}{shortened(chosen.name)} ({chosen.label})>"
+
+    def _repr_html_(self) -> str:
+        columns = self._columns()
+        rank = [
+            math.inf if chosen else -gap
+            for chosen, gap in zip(columns["chosen"], columns["gap"], strict=True)
+        ]
+        return html(repr(self)[1:-1], columns, rank=rank, order="least gap first")

@@ -1,8 +1,8 @@
 """Feature maps: from what describes a context to the features of its arms.
 
-    disjoint(arms, columns)            every arm has coefficients of its own, in a block of theta
-    product(arms, arm_columns, columns)  each feature of the arm times each of the context
-    shared(columns)                    each arm brings its features; this adds a bias and scales
+    disjoint(arms, columns)  every arm has coefficients of its own, in a block of theta
+    product(arms, columns)   each feature of the arm times each of the context
+    shared(columns)          each arm brings its features; this adds a bias and scales
 
 A map is made for columns in some order, or for a scikit-learn transformer. `fit` learns the mean
 and the deviation of each column; scaled features have a length of about 1, which suits the prior
@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from thrifty.errors import InvalidInput, UnknownName
+from thrifty.errors import InvalidInput
 from thrifty.numerics.arrays import Floats, Ints, numeric
-from thrifty.online.frames import columns_of, numbers_of
-from thrifty.problem.names import listed_names
+from thrifty.problem.frames import check_columns, columns_of, numbers_of
+from thrifty.problem.names import arm_index, listed_names
 
 DISJOINT, PRODUCT, SHARED = "disjoint", "product", "shared"
 
@@ -108,23 +108,29 @@ class FeatureMap:
         else:
             chosen = self._arm_indices(available)
             names = tuple(self.arms[k] for k in chosen)
-        return self.of_arms(values.repeat(len(chosen), axis=0), chosen), self._blocks(chosen), names
+        return (
+            self._of_arms(values.repeat(len(chosen), axis=0), chosen),
+            self._blocks(chosen),
+            names,
+        )
 
     def played(self, contexts: Any, arms: Sequence[str | int]) -> tuple[Floats, Ints]:
-        """Features (n, width) and blocks (n,) of arms that were played in contexts (n, p)."""
+        """Features (n, width) and blocks (n,) of arms that were played in contexts (n, p).
+
+        For disjoint and product.
+        """
         values = self._scaled(self._transformed(contexts))
-        if self.kind == SHARED:
-            return values, np.zeros(len(values), np.int64)
         if len(arms) != len(values):
             raise InvalidInput("arms", f"{len(values)} (one for each context)", len(arms))
         chosen = [self._arm_index(arm) for arm in arms]
-        return self.of_arms(values, chosen), self._blocks(chosen)
+        return self._of_arms(values, chosen), self._blocks(chosen)
 
-    def of_arms(self, values: Floats, arms: Sequence[int]) -> Floats:
+    def _of_arms(self, values: Floats, arms: Sequence[int]) -> Floats:
         """Features (n, width) of arms, given those (n, p) of their contexts."""
         if self.kind == DISJOINT:
             return np.ascontiguousarray(values)
-        products = self._arm_values[arms][:, :, None] * values[:, None, :]
+        with np.errstate(invalid="ignore"):  # numbers that are not finite are refused later
+            products = self._arm_values[arms][:, :, None] * values[:, None, :]
         return products.reshape(len(values), -1)
 
     @cached_property
@@ -192,14 +198,7 @@ class FeatureMap:
         return found
 
     def _arm_index(self, arm: str | int) -> int:
-        if isinstance(arm, str):
-            if arm not in self.arms:
-                raise UnknownName("arm", arm, self.arms)
-            return self.arms.index(arm)
-        wrong = isinstance(arm, bool) or not isinstance(arm, int | np.integer)
-        if wrong or not 0 <= arm < len(self.arms):
-            raise InvalidInput("arm", f"a name, or an index below {len(self.arms)}", arm)
-        return int(arm)
+        return arm_index(arm, self.arms, f"a name, or an index below {len(self.arms)}")
 
 
 def disjoint(
@@ -271,12 +270,7 @@ def _inputs(columns: Sequence[str] | None, transformer: Any) -> tuple[str, ...]:
 
 def _one_row(context: Mapping[str, Any], columns: Sequence[str]) -> list[list[Any]]:
     """A context that is given as a dictionary."""
-    missing = [name for name in columns if name not in context]
-    unknown = [name for name in context if name not in columns]
-    if missing or unknown:
-        wrong = [f"missing {', '.join(missing)}"] * bool(missing)
-        wrong += [f"unknown {', '.join(map(str, unknown))}"] * bool(unknown)
-        raise InvalidInput("features", f"the columns {', '.join(columns)}", "; ".join(wrong))
+    check_columns([str(name) for name in context], columns, "features")
     return [[context[name] for name in columns]]
 
 

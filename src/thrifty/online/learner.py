@@ -7,29 +7,36 @@ entries here that belong to it (`_recover`).
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from threading import RLock
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from thrifty.display import frame, html
 from thrifty.errors import BadFile, InvalidInput, ThriftyError
 from thrifty.files import write_whole
 from thrifty.numerics.arrays import RANGE, Floats, finite_number, finite_numbers, noise_level
 from thrifty.numerics.compilation import direct_call, entry_for
+from thrifty.numerics.references import refer
 from thrifty.numerics.streams import streams
 from thrifty.online.decisions import Decision, Explanation, Pending
 from thrifty.online.features import FeatureMap
 from thrifty.online.saving import BLOCK, content_of, policy_of, restore, sets_of
 from thrifty.online.state_files import read, to_text
-from thrifty.online.step import Progress, undo
+from thrifty.online.step import Online, Progress, undo
 from thrifty.policies import POLICIES
 from thrifty.policies.base import Policy
+from thrifty.policies.shared.plain import name_of
 from thrifty.problem.action_sets import ActionSets
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 LARGEST_REWARD = 1 / RANGE
 MOST_WAITING = 1_000_000
+MOST_DRAWS = 1_000_000
 REWARDS = ("gaussian", "bernoulli")
 
 
@@ -47,6 +54,8 @@ class Learner:
         default
     expired_reward : then it is learned with this reward; by default it is cancelled
     most_waiting : so many decisions wait for a reward at most; then the oldest is given up
+    probability_draws : by so many random draws the probability of a decision is estimated where it
+        has no closed form, but the policy can draw again, as `lints` can; by default it is None
     """
 
     # set together by _attributes
@@ -56,6 +65,7 @@ class Learner:
     _reference: Any  # to Online
     _decide: Callable[..., Any]
     _update: Callable[..., Any]
+    _chances: dict[int, float]  # estimated probabilities of the rows on offer
     # set together by _draw
     _normal_block: Floats
     _uniform_block: Floats
@@ -73,33 +83,25 @@ class Learner:
         expire_after: int | None = None,
         expired_reward: float | None = None,
         most_waiting: int = MOST_WAITING,
+        probability_draws: int = 0,
     ) -> None:
-        if not isinstance(policy, Policy):
-            raise InvalidInput("policy", "a compiled policy such as thrifty.OAM()", policy)
-        self._checked_sets(sets)
-        self.policy, self.noise, self._labels = policy, noise_level(noise), policy.labels
+        self._check_sets(sets)
+        self.policy, self.noise = policy, noise_level(noise)
         if rewards not in REWARDS:
             raise InvalidInput("rewards", " or ".join(REWARDS), rewards)
         self.rewards, self._clicks = rewards, rewards == "bernoulli"
         self.expire_after = None if expire_after is None else _count(expire_after, "expire_after")
         self.expired_reward = None if expired_reward is None else checked_reward(expired_reward)
         self.most_waiting = _count(most_waiting, "most_waiting")
+        self.probability_draws = _draws(probability_draws)
         self.pending: dict[int, Pending] = {}
         self._oldest = 0  # no decision before this one waits
-        self._lock = lock = cast(Any, RLock())
-        # For choose and learn, where a with statement would take a tenth of the time. An interrupt
-        # may come before or after the lock is acquired: it is released if it was.
-        self._acquire, self._release, self._is_owned = lock.acquire, lock.release, lock._is_owned
         self._made = self._settled = 0  # decisions, and those with a reward or cancelled
         self._busy = False  # whether a compiled call may have changed the state
         self._settling: int | None = None  # the decision that the last such call was about
         self._rollback: list[tuple[Any, Any]] | None = None  # arrays, and what they were before
-        self._progress = Progress.new()
-        _, _, self._normals, self._uniforms = streams(seed, 0)
-        self._next_draws = (self._normals.bit_generator.state, self._uniforms.bit_generator.state)
-        state = policy.start(sets, noise=self.noise, horizon=None)
-        self.__dict__.update(self._attributes(sets, state))
-        self._draw()
+        self._make_lock()
+        self._start(sets, seed)
 
     def choose(self, *arguments: Any, **options: Any) -> Decision:
         """Choose an arm."""
@@ -113,12 +115,17 @@ class Learner:
         """Why an arm was chosen."""
         raise NotImplementedError
 
-    def learn(self, decision: Decision | int, reward: float) -> None:
-        """Learn from the reward of a decision, or of its id: late and in any order, but once."""
+    def check_reward(self, reward: float) -> float:
+        """The reward as a number; raises what `learn` would raise about it."""
         if type(reward) is not float or not -LARGEST_REWARD < reward < LARGEST_REWARD:
             reward = checked_reward(reward)
-        if self._clicks:
-            _check_clicks(np.array([reward]))
+        if self._clicks and reward != 0.0 and reward != 1.0:
+            raise _no_click(reward)
+        return reward
+
+    def learn(self, decision: Decision | int, reward: float) -> None:
+        """Learn from the reward of a decision, or of its id: late and in any order, but once."""
+        reward = self.check_reward(reward)
         try:
             self._acquire()
             if self._busy:
@@ -179,7 +186,59 @@ class Learner:
     def __repr__(self) -> str:
         """The policy, what it knows, and how far it is."""
         waiting = f", {len(self.pending):,} waiting" if self.pending else ""
-        return f"<learner: {self.policy}, {self.sets}, {self._made:,} decisions{waiting}>"
+        return f"<learner: {name_of(self.policy)}, {self.sets}, {self._made:,} decisions{waiting}>"
+
+    def to_frame(self) -> "DataFrame":
+        """The present estimates as a data frame of pandas.
+
+        Listed contexts: a row per arm, with context, arm, mean, error (standard error of the mean)
+        and pulls. Open contexts: a row per coefficient, with its name, estimate and error.
+        """
+        return frame("learner.to_frame()", self.estimates())
+
+    def estimates(self) -> dict[str, Any]:
+        """The columns of `to_frame`, by name."""
+        raise NotImplementedError
+
+    def change_policy(self, policy: Policy) -> None:
+        """Continue with other parameters of the same policy; what was learned is kept."""
+        if type(policy) is not type(self.policy):
+            expected = f"{name_of(self.policy)} with other parameters"
+            raise InvalidInput("policy", expected, name_of(policy))
+        with self._lock:
+            if self._busy:
+                self._recover()
+            state = policy.start(cast(Any, self.sets), noise=self.noise, horizon=None)
+            self._carry(policy, state)
+            attributes = self._attributes(self.sets, state)
+            self.__dict__.update(attributes, policy=policy, _labels=policy.labels)
+            self._draw()  # as many as it needs now
+
+    def _carry(self, policy: Policy, state: Any) -> None:
+        """Copy what was learned into a state for the same sets."""
+        raise NotImplementedError
+
+    def _kind(self) -> str:
+        """The contexts in words."""
+        return str(self.sets)
+
+    def _rank(self, columns: dict[str, Any]) -> tuple[Any, str]:
+        """What decides which rows of `columns` (n,) are shown, (n,), and the order in words."""
+        raise NotImplementedError
+
+    def _repr_html_(self) -> str:
+        with self._lock:
+            columns = self.estimates()
+            title = f"learner: {name_of(self.policy)}, {self._kind()}, {self._standing()}"
+        rank, order = self._rank(columns)
+        return html(title, columns, rank=rank, order=order)
+
+    def _standing(self) -> str:
+        """How far it is, in words."""
+        estimated = self.policy.estimated_noise(self.state)
+        noise = f"{self.noise:.4g}" if estimated is None else f"{estimated:.4g} (estimated)"
+        rounds = self.state.ledger.counters[0].rounds
+        return f"{rounds:,} rounds, {len(self.pending):,} pending, noise {noise}"
 
     def counted(self, pending: Pending) -> tuple[int, int, int]:
         """The context, row and vector that counted a decision; -1 where removed since."""
@@ -191,7 +250,8 @@ class Learner:
         if len(numbers) != count:
             raise InvalidInput("rewards", f"{count} numbers (one for each row)", len(numbers))
         if self._clicks:
-            _check_clicks(numbers)
+            for reward in numbers[(numbers != 0) & (numbers != 1)]:
+                raise _no_click(float(reward))
         return numbers
 
     def _text(self) -> str:
@@ -200,12 +260,36 @@ class Learner:
                 self._recover()
             return to_text(content_of(self))
 
-    def _checked_sets(self, sets: Any) -> Any:
+    def _check_sets(self, sets: Any) -> None:
         raise NotImplementedError
+
+    def _make_lock(self) -> None:
+        self._lock = lock = cast(Any, RLock())
+        # For choose and learn, where a with statement would take a tenth of the time. An interrupt
+        # may come before or after the lock is acquired: it is released if it was.
+        self._acquire, self._release, self._is_owned = lock.acquire, lock.release, lock._is_owned
+
+    def _start(self, sets: Any, seed: int) -> None:
+        """Start the policy, with random streams of its own."""
+        policy = self.policy
+        if not isinstance(policy, Policy):
+            raise InvalidInput("policy", "a compiled policy such as thrifty.OAM()", policy)
+        self._labels, self._progress = policy.labels, Progress.new()
+        _, _, self._normals, self._uniforms = streams(seed, 0)
+        self._next_draws = (self._normals.bit_generator.state, self._uniforms.bit_generator.state)
+        state = policy.start(sets, noise=self.noise, horizon=None)
+        self.__dict__.update(self._attributes(sets, state))
+        self._draw()
 
     def _attributes(self, sets: Any, state: Any) -> dict[str, Any]:
         """The attributes that follow from action sets and a state for them."""
-        raise NotImplementedError
+        return {
+            "sets": sets,
+            "state": state,
+            "_random": state.ledger.normals.size + state.ledger.uniforms.size > 0,
+            "_reference": entry_for(refer, state)(Online(state, self._progress)),
+            "_chances": {},
+        }
 
     def _register(
         self, m: int, row: int, label: int, gap: float, chance: float, explored: int
@@ -221,26 +305,41 @@ class Learner:
         """Uncount a decision that waits."""
         arguments = self._reference, *self.counted(pending), pending.explored
         call = direct_call(entry_for(undo, self.state), *arguments)
-        self._settling, self._busy = pending.decision.id, True
+        self._settle(pending.decision.id, call, *arguments)
+
+    def _settle(self, id: int, call: Callable[..., Any], *arguments: Any) -> None:
+        """Make the compiled call with which a decision waits no longer."""
+        self._settling, self._busy = id, True
         call(*arguments)
-        del self.pending[pending.decision.id]
+        del self.pending[id]
         self._settled += 1
         self._busy = False
 
+    def _learn_past(self, function: Callable[..., Any], *arguments: Any) -> None:
+        """Learn, in one compiled call, from decisions that somebody else took."""
+        with self._lock:
+            if self._busy:
+                self._recover()
+            given = self._reference, *arguments, self.policy.observed_label
+            direct_call(entry_for(function, self.state), *given)(*given)
+
     def _expire(self) -> None:
         """Give up decisions that have waited too long, before the next one is made."""
-        age = self._made if self.expire_after is None else self.expire_after
-        while self.pending:
-            while self._oldest not in self.pending:
-                self._oldest += 1
-            young = self._oldest + age > self._made
-            if young and len(self.pending) < self.most_waiting:
-                return
-            pending = self.pending[self._oldest]
+        while (pending := self._overdue()) is not None:
             if self.expired_reward is None:
                 self._cancel_waiting(pending)
             else:
                 self._learn_waiting(self._oldest, pending, self.expired_reward)
+
+    def _overdue(self) -> Pending | None:
+        """The oldest decision, if it has waited too long or if there are too many."""
+        if not self.pending:
+            return None
+        while self._oldest not in self.pending:
+            self._oldest += 1
+        age = self._made if self.expire_after is None else self.expire_after
+        young = self._oldest + age > self._made and len(self.pending) < self.most_waiting
+        return None if young else self.pending[self._oldest]
 
     def _recover(self) -> None:
         """Complete, or undo, what an exception interrupted."""
@@ -264,7 +363,13 @@ class Learner:
         else:
             check_decision(decision)
             pending = self.pending.get(decision.id)
-            if pending is not None and pending.decision != decision:
+            # a gap of nan differs from itself, but not as text
+            if (
+                pending is not None
+                and pending[0] is not decision
+                and pending[0] != decision
+                and repr(pending[0]) != repr(decision)
+            ):
                 pending = None
         if pending is None:
             known = "one of this learner's that waits for its reward (each is learned once)"
@@ -302,6 +407,20 @@ class Learner:
         ledger.normals[:] = self._normal_block[used]
         ledger.uniforms[:] = self._uniform_block[used]
 
+    def _estimate_chances(self, indices: Iterable[int], rows: Floats) -> None:
+        """Estimate the probability of each of the rows (n, d) on offer, by their indices (n,).
+
+        Done before the decision is made: an exception here leaves everything as it was, and one
+        after the decision leaves what `_recover` needs.
+        """
+        # The increment of a PCG64 follows from the seed and never changes: with the number of the
+        # decision it gives draws of their own, and a file needs nothing more.
+        increment = self._normals.bit_generator.state["state"]["inc"]
+        rng = np.random.default_rng((increment, self._made))
+        draws = self.probability_draws
+        found = self.policy.estimate_probabilities(self.state, rows, draws=draws, rng=rng)
+        self._chances = {} if found is None else dict(zip(indices, found.tolist(), strict=True))
+
 
 def _loaded(content: bytes, policy: Policy | None, features: FeatureMap | None) -> Learner:
     """The learner of a pickle."""
@@ -330,12 +449,18 @@ def checked_rewards(rewards: Any) -> Floats:
     return numbers
 
 
-def _check_clicks(rewards: Floats) -> None:
-    for reward in rewards[(rewards != 0) & (rewards != 1)]:
-        raise InvalidInput("reward", "0 or 1 (rewards are bernoulli)", float(reward))
+def _no_click(reward: float) -> InvalidInput:
+    return InvalidInput("reward", "0 or 1 (rewards are bernoulli)", reward)
 
 
 def _count(value: Any, where: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
         raise InvalidInput(where, "a whole number of at least 1", value)
+    return int(value)
+
+
+def _draws(value: Any) -> int:
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or not 0 <= value <= MOST_DRAWS:
+        raise InvalidInput("probability_draws", f"a number from 0 to {MOST_DRAWS:,}", value)
     return int(value)

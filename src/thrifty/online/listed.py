@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from thrifty.errors import InvalidInput, UnknownName
+from thrifty.errors import InvalidInput
 from thrifty.numerics.arrays import Floats, Ints, check_range
 from thrifty.numerics.compilation import direct_call, entry_for
-from thrifty.numerics.references import refer
 from thrifty.online.changes import (
     renumber,
     with_arm,
@@ -20,9 +19,11 @@ from thrifty.online.changes import (
 )
 from thrifty.online.decisions import ArmReport, Decision, Explanation, Pending
 from thrifty.online.learner import Learner
-from thrifty.online.step import Online, decide, observe_listed, update
+from thrifty.online.step import decide, observe_listed, update
+from thrifty.policies.base import Policy
 from thrifty.policies.shared.ledger import Renumbering
 from thrifty.problem.action_sets import ActionSets
+from thrifty.problem.names import arm_index
 
 _INDEX_TYPES = (str, int)
 _new = tuple.__new__
@@ -49,14 +50,16 @@ class ListedLearner(Learner):
             self._acquire()
             if self._busy:
                 self._recover()
-            if self.expire_after is not None or len(self.pending) >= self.most_waiting:
-                self._expire()
             m = self._contexts.get(context) if type(context) in _INDEX_TYPES else None
             if m is None:  # an index of another type, or a mistake
                 m = self.sets.context_index(context)
             arms = self._arms[m] if available is None else self._offered(m, available)
+            if self.expire_after is not None or len(self.pending) >= self.most_waiting:
+                self._expire()
             if self._random:
                 self._write_draws()
+                if self.probability_draws:
+                    self._estimate_chances(arms.tolist(), self.sets.rows[arms])
             self._busy = True
             decided = self._decide(self._reference, m, arms)
             decision = self._register(m, *decided)
@@ -65,6 +68,15 @@ class ListedLearner(Learner):
         finally:
             if self._is_owned():
                 self._release()
+
+    def check_offer(
+        self, context: str | int, available: Collection[str | int] | None = None
+    ) -> None:
+        """Raise what `choose` would raise about its arguments."""
+        with self._lock:
+            m = self.sets.context_index(context)
+            if available is not None:
+                self._offered(m, available)
 
     def observe(
         self,
@@ -82,18 +94,12 @@ class ListedLearner(Learner):
         if len(arms) != len(contexts):
             raise InvalidInput("arms", f"{len(contexts)} (one for each context)", len(arms))
         rewards = self._observed(reward if many else [reward], len(contexts))
-        with self._lock:
-            if self._busy:
-                self._recover()
+        with self._lock:  # until it is learned, the sets must not change
             rows = np.empty(len(rewards), np.int64)
             for n, (one, played) in enumerate(zip(contexts, arms, strict=True)):
                 m = self.sets.context_index(one)
                 rows[n] = self._starts[m] + self._arm_index(m, played)
-            label = self.policy.observed_label
-            call = entry_for(observe_listed, self.state)
-            direct_call(call, self._reference, rows, rewards, label)(
-                self._reference, rows, rewards, label
-            )
+            self._learn_past(observe_listed, rows, rewards)
 
     def explain(self, decision: Decision | int) -> Explanation:
         """Why an arm was chosen, and the present estimates of the arms of its context."""
@@ -102,8 +108,8 @@ class ListedLearner(Learner):
             if self._busy:
                 self._recover()
             m = self.sets.context_index(decision.context)
-            means, errors = self.policy.estimates(self.state, self.sets.rows)
-            targets, ledger = self.policy.targets(self.state), self.state.ledger
+            means, errors, pulls = self._known()
+            targets = self.policy.targets(self.state)
             rows = range(*self.sets.offsets[m : m + 2])
             best = max(means[row] for row in rows)
             reports = tuple(
@@ -111,16 +117,43 @@ class ListedLearner(Learner):
                     name=self.sets.arm_names[m][row - rows.start],
                     mean=float(means[row]),
                     gap=float(best - means[row]),
-                    width=float(self.noise * errors[row]),
-                    pulls=int(ledger.played[ledger.vector_ids[row]]),
+                    width=float(errors[row]),
+                    pulls=int(pulls[row]),
                     target=None if targets is None else float(targets[row]),
                 )
                 for row in rows
             )
         return Explanation(decision, reports)
 
-    def add_arm(self, context: str | int, features: ArrayLike, name: str | None = None) -> None:
-        """Add an arm to a context."""
+    def _known(self) -> tuple[Floats, Floats, Ints]:
+        """Estimated means (k,) of all arms, their standard errors (k,), and their pulls (k,)."""
+        means, errors = self.policy.estimates(self.state, self.sets.rows)
+        ledger = self.state.ledger
+        return means, self.noise * errors, ledger.played[ledger.vector_ids]
+
+    def estimates(self) -> dict[str, Any]:
+        """Of each arm: its context and name, estimated mean, standard error and pulls."""
+        with self._lock:
+            if self._busy:
+                self._recover()
+            means, errors, pulls = self._known()
+            named = self.sets.named_rows()
+        return named | {"mean": means, "error": errors, "pulls": pulls}
+
+    def _kind(self) -> str:
+        sets = self.sets
+        sizes = f"{sets.contexts:,}, with {len(sets.rows):,} arms, d = {sets.dimension}"
+        return f"listed contexts: {sizes}"
+
+    def _rank(self, columns: dict[str, Any]) -> tuple[Any, str]:
+        return columns["pulls"], "most pulls first"
+
+    def add_arm(self, context: str | int, features: Any, name: str | None = None) -> None:
+        """Add an arm to a context.
+
+        features: (d,) numbers, or a row of a data frame, whose name is that of the arm by default;
+        or a data frame, of which each row is added, named by the index where it is of strings.
+        """
         with self._lock:
             self.change(with_arm(self.sets, self.sets.context_index(context), features, name))
 
@@ -133,7 +166,7 @@ class ListedLearner(Learner):
     def add_context(
         self, name: str | None, arms: ArrayLike, arm_names: Sequence[str] | None = None
     ) -> None:
-        """Add a context."""
+        """Add a context; arms: (K, d) or a data frame, as in ActionSets."""
         with self._lock:
             self.change(with_context(self.sets, name, arms, arm_names))
 
@@ -147,7 +180,7 @@ class ListedLearner(Learner):
 
         An arm is the same if its context, name and vector are. The regression keeps all rewards.
         """
-        _check_sets(sets)
+        self._check_sets(sets)
         with self._lock:
             if self._busy:
                 self._recover()
@@ -161,28 +194,28 @@ class ListedLearner(Learner):
             # one instruction, which no signal handler can interrupt
             self.__dict__.update(self._attributes(sets, state), pending=pending)
 
+    def _carry(self, policy: Policy, state: Any) -> None:
+        policy.carry(self.state, state, renumber(self.sets, self.sets))
+
     def _attributes(self, sets: ActionSets, state: Any) -> dict[str, Any]:
-        """The attributes that follow from action sets and a state for them."""
         starts = sets.offsets.tolist()
         arms = [np.arange(*rows) for rows in pairwise(starts)]
-        online = Online(state, self._progress)
-        reference = entry_for(refer, state)(online)
-        return {
-            "sets": sets,
-            "state": state,
+        shared = super()._attributes(sets, state)
+        reference = shared["_reference"]
+        return shared | {
             "_contexts": {name: m for m, name in enumerate(sets.context_names)}
             | {m: m for m in range(sets.contexts)},
             "_names": list(zip(sets.context_names, sets.arm_names, strict=True)),
             "_starts": starts,
             "_arms": arms,
-            "_random": state.ledger.normals.size + state.ledger.uniforms.size > 0,
-            "_reference": reference,
             "_decide": direct_call(entry_for(decide, state), reference, 0, arms[0]),
             "_update": direct_call(entry_for(update, state), reference, 0, 0, 0.0),
         }
 
-    def _checked_sets(self, sets: Any) -> Any:
-        return _check_sets(sets)
+    def _check_sets(self, sets: ActionSets) -> None:
+        if not isinstance(sets, ActionSets):
+            raise InvalidInput("sets", "thrifty.ActionSets", sets)
+        check_range(np.abs(sets.rows).max(axis=1), "arms", "an arm")
 
     def _register(
         self, m: int, row: int, label: int, gap: float, chance: float, explored: int
@@ -191,7 +224,7 @@ class ListedLearner(Learner):
         arm = row - self._starts[m]
         id, (context, names) = self._made, self._names[m]
         # faster than Decision(...) and Pending(...), by a third of a microsecond
-        known = chance if chance == chance else None
+        known = chance if chance == chance else self._chances.get(row)
         fields = (id, context, arm, names[arm], self._labels[label], gap, known)
         decision = _new(Decision, fields)
         self.pending[id] = _new(Pending, (decision, row, label, None, None, explored))
@@ -201,12 +234,8 @@ class ListedLearner(Learner):
     def _learn_waiting(self, id: int, pending: Pending, reward: float) -> None:
         if pending.features is not None:
             self._learn_removed(id, pending.features, reward)
-            return
-        self._settling, self._busy = id, True
-        self._update(self._reference, pending.row, pending.label, reward)
-        del self.pending[id]
-        self._settled += 1
-        self._busy = False
+        else:
+            self._settle(id, self._update, self._reference, pending.row, pending.label, reward)
 
     def _learn_removed(self, id: int, features: Floats, reward: float) -> None:
         """Learn from the reward of an arm that was removed: in Python, so that it can be undone."""
@@ -252,24 +281,7 @@ class ListedLearner(Learner):
 
     def _arm_index(self, m: int, arm: str | int) -> int:
         names = self.sets.arm_names[m]
-        if isinstance(arm, str):
-            if arm not in names:
-                raise UnknownName("arm", arm, names)
-            return names.index(arm)
-        if (
-            isinstance(arm, bool)
-            or not isinstance(arm, int | np.integer)
-            or not 0 <= arm < len(names)
-        ):
-            raise InvalidInput("arm", f"an index from 0 to {len(names) - 1}", arm)
-        return int(arm)
-
-
-def _check_sets(sets: ActionSets) -> ActionSets:
-    if not isinstance(sets, ActionSets):
-        raise InvalidInput("sets", "thrifty.ActionSets", sets)
-    check_range(np.abs(sets.rows).max(axis=1), "arms", "an arm")
-    return sets
+        return arm_index(arm, names, f"an index from 0 to {len(names) - 1}")
 
 
 def _copies(state: Any) -> list[tuple[Any, Any]]:

@@ -8,16 +8,18 @@ import numpy as np
 from thrifty.errors import InvalidInput
 from thrifty.numerics.arrays import Floats, Ints, numeric
 from thrifty.numerics.compilation import direct_call, entry_for
-from thrifty.numerics.references import refer
 from thrifty.online.decisions import ArmReport, Decision, Explanation, Pending
 from thrifty.online.features import FeatureMap
-from thrifty.online.frames import columns_of, numbers_of
 from thrifty.online.learner import Learner
-from thrifty.online.step import LARGEST_FEATURE, Online, decide_open, observe_open, update_open
+from thrifty.online.step import LARGEST_FEATURE, decide_open, observe_open, update_open
+from thrifty.policies.base import Policy
 from thrifty.problem.action_sets import MOST_DIMENSIONS
+from thrifty.problem.frames import columns_of, numbers_of
 from thrifty.problem.names import listed_names
 
 FIRST_CAPACITY = 16  # arms on offer at first; doubled when there are more
+_FLOAT = np.dtype(np.float64)
+_new = tuple.__new__
 
 
 class OpenSets:
@@ -58,6 +60,7 @@ class OpenSets:
         # one more than can be on offer: a set is never all there is
         self.offsets: Ints = np.array([0, capacity + 1])
         self.vector_ids: Ints = np.arange(capacity + 1)
+        self.no_blocks: Ints = np.zeros(capacity, np.int64)
 
     @property
     def vectors(self) -> Floats:
@@ -87,7 +90,7 @@ class Offer(NamedTuple):
     """The arms of a decision."""
 
     rows: Floats  # (K, w)
-    blocks: Ints  # (K,) of theta
+    blocks: Ints  # (K,) of theta, or more
     names: tuple[str, ...] | None
 
 
@@ -110,23 +113,42 @@ class OpenLearner(Learner):
         their indices by default. available: arms of the map that are on offer; all by default.
         """
         offer = self._offered(features, names, available)
-        with self._lock:
+        rows = offer.rows
+        try:
+            self._acquire()
             if self._busy:
                 self._recover()
-            if self.expire_after is not None or len(self.pending) >= self.most_waiting:
+            full = len(self.pending) >= self.most_waiting
+            if (full or self.expire_after is not None) and self._overdue() is not None:
+                _check_usable(rows)
                 self._expire()
-            if len(offer.rows) > self.sets.capacity:
-                self._make_room(len(offer.rows))
+            if len(rows) > self.sets.capacity:
+                self._make_room(len(rows))
             if self._random:
                 self._write_draws()
+                if self.probability_draws:
+                    _check_usable(rows)
+                    self._estimate_chances(range(len(rows)), self._whole(rows, offer.blocks))
             self._offer, self._busy = offer, True
-            decided = self._decide(self._reference, offer.rows, offer.blocks)
+            decided = self._decide(self._reference, rows, offer.blocks)
             if decided[0] < 0:
                 self._busy = False
-                raise _unusable(offer.rows)
+                raise _unusable(rows)
             decision = self._register(0, *decided)
             self._busy = False
             return decision
+        finally:
+            if self._is_owned():
+                self._release()
+
+    def check_offer(
+        self,
+        features: Any,
+        names: Sequence[str] | None = None,
+        available: Sequence[str | int] | None = None,
+    ) -> None:
+        """Raise what `choose` would raise about its arguments."""
+        _check_usable(self._offered(features, names, available).rows)
 
     def observe(self, features: Any, arm: Any = None, reward: Any = None) -> None:
         """Learn from decisions that somebody else took.
@@ -136,12 +158,7 @@ class OpenLearner(Learner):
         count as rounds.
         """
         rows, blocks, rewards = self._past(features, arm, reward)
-        label = self.policy.observed_label
-        with self._lock:
-            if self._busy:
-                self._recover()
-            arguments = self._reference, rows, blocks, rewards, label
-            direct_call(entry_for(observe_open, self.state), *arguments)(*arguments)
+        self._learn_past(observe_open, rows, blocks, rewards)
 
     def explain(self, decision: Decision | int, features: Any = None) -> Explanation:
         """Why an arm was chosen, and the present estimate of it.
@@ -194,6 +211,17 @@ class OpenLearner(Learner):
         pairs = zip(means.tolist(), (self.noise * errors).tolist(), strict=True)
         return dict(zip(names or map(str, range(d)), pairs, strict=True))
 
+    def estimates(self) -> dict[str, Any]:
+        """Of each entry of theta: its name, estimate and standard error."""
+        names, pairs = zip(*self.coefficients().items(), strict=True)
+        estimates, errors = np.array(pairs).T
+        return {"coefficient": list(names), "estimate": estimates, "error": errors}
+
+    def _rank(self, columns: dict[str, Any]) -> tuple[Any, str]:
+        with np.errstate(over="ignore"):  # an error of 0
+            scores = np.abs(columns["estimate"]) / np.maximum(columns["error"], 1e-300)
+        return scores, "largest z-score first"
+
     def counted(self, pending: Pending) -> tuple[int, int, int]:
         """Only the round counts: rows change."""
         return 0, -1, -1
@@ -202,6 +230,18 @@ class OpenLearner(Learner):
         self, features: Any, names: Sequence[str] | None, available: Sequence[str | int] | None
     ) -> Offer:
         """The arms of a decision, checked; whether all numbers are finite is checked later."""
+        if type(features) is np.ndarray and names is None and available is None:
+            # nothing to convert: half a microsecond is saved
+            shape, sets = features.shape, self.sets
+            if (
+                sets.features is None
+                and len(shape) == 2
+                and shape[1] == sets.dimension
+                and 0 < shape[0] <= sets.capacity
+                and features.dtype is _FLOAT
+                and features.flags.c_contiguous
+            ):
+                return _new(Offer, (features, sets.no_blocks, None))
         if self.sets.features is not None:
             rows, blocks, given = self.sets.features.rows(features, available)
         elif available is not None:
@@ -254,7 +294,7 @@ class OpenLearner(Learner):
         """Rows (K, w) of some blocks as rows (K, d)."""
         width = rows.shape[1]
         whole = np.zeros((len(rows), self.sets.dimension))
-        for n, block in enumerate(blocks):
+        for n, block in enumerate(blocks[: len(rows)]):
             whole[n, block * width : (block + 1) * width] = rows[n]
         return whole
 
@@ -269,20 +309,18 @@ class OpenLearner(Learner):
         _copy_arrays(self.state, state)
         self.__dict__.update(self._attributes(sets, state))
 
-    def _checked_sets(self, sets: Any) -> Any:
+    def _carry(self, policy: Policy, state: Any) -> None:
+        _copy_arrays(self.state, state)
+
+    def _check_sets(self, sets: OpenSets) -> None:
         if not isinstance(sets, OpenSets):
             raise InvalidInput("sets", "open contexts", sets)
-        return sets
 
     def _attributes(self, sets: Any, state: Any) -> dict[str, Any]:
-        online = Online(state, self._progress)
-        reference = entry_for(refer, state)(online)
         rows, blocks = sets.rows[:1].copy(), np.zeros(1, np.int64)
-        return {
-            "sets": sets,
-            "state": state,
-            "_random": state.ledger.normals.size + state.ledger.uniforms.size > 0,
-            "_reference": reference,
+        shared = super()._attributes(sets, state)
+        reference = shared["_reference"]
+        return shared | {
             "_decide": direct_call(entry_for(decide_open, state), reference, rows, blocks),
             "_update": direct_call(entry_for(update_open, state), reference, rows[0], 0, 0, 0.0),
         }
@@ -292,19 +330,17 @@ class OpenLearner(Learner):
     ) -> Decision:
         id, offer = self._made, self._offer
         name = str(row) if offer.names is None else offer.names[row]
-        known = chance if chance == chance else None
-        decision = Decision(id, "", row, name, self._labels[label], gap, known)
+        known = chance if chance == chance else self._chances.get(row)
+        # faster than Decision(...) and Pending(...)
+        decision = _new(Decision, (id, "", row, name, self._labels[label], gap, known))
         block, features = int(offer.blocks[row]), offer.rows[row].copy()
-        self.pending[id] = Pending(decision, block, label, features, explored=explored)
+        self.pending[id] = _new(Pending, (decision, block, label, features, None, explored))
         self._made = id + 1
         return decision
 
     def _learn_waiting(self, id: int, pending: Pending, reward: float) -> None:
-        self._settling, self._busy = id, True
-        self._update(self._reference, pending.features, pending.row, pending.label, reward)
-        del self.pending[id]
-        self._settled += 1
-        self._busy = False
+        block, features = pending.row, pending.features
+        self._settle(id, self._update, self._reference, features, block, pending.label, reward)
 
 
 def _copy_arrays(old: Any, new: Any) -> None:

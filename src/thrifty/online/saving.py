@@ -35,6 +35,7 @@ def content_of(learner: "Learner") -> dict[str, Any]:
             "expire_after": learner.expire_after,
             "expired_reward": learner.expired_reward,
             "most_waiting": learner.most_waiting,
+            "probability_draws": learner.probability_draws,
         },
         "state": pack(learner.state),
         "draws": {"normals": normals, "uniforms": uniforms, "used": used},
@@ -65,7 +66,8 @@ def _described(sets: Any) -> dict[str, Any]:
             }
         }
     parts = zip(sets.context_names, sets.split(sets.rows), sets.arm_names, strict=True)
-    return {
+    columns = {} if sets.columns is None else {"columns": list(sets.columns)}
+    return columns | {
         "contexts": [
             {"name": name, "arms": arms.tolist(), "arm_names": list(names)}
             for name, arms, names in parts
@@ -92,6 +94,7 @@ def sets_of(
             [context["arms"] for context in contexts],
             context_names=[context["name"] for context in contexts],
             arm_names=[context["arm_names"] for context in contexts],
+            columns=content.get("columns"),
         )
     if sets is not None and sets != saved:
         raise InvalidInput("contexts", "the same action sets as those given", saved)
@@ -173,27 +176,28 @@ def _restore_pending(learner: "Learner", entry: dict[str, Any]) -> Pending:
         features = finite_numbers(_from_text(entry["features"]), f"{where}: features")
         width = sets.rows.shape[1]
         expect(features.shape == (width,), where, f"{width} features", features)
-    counted = None
-    if sets.open:
-        pass  # only the round counts
-    elif "counted" not in entry:  # a file of version 2
-        if removed or context not in sets.context_names:
-            counted = (
-                sets.context_names.index(context) if context in sets.context_names else -1,
-                -1,
-                -1,
-            )
-    else:
-        sizes = sets.contexts, len(sets.rows), len(sets.vectors)
-        counted = tuple(entry["counted"])
-        holds = len(counted) == 3 and all(
-            one == -1 or _is_index(one, size) for one, size in zip(counted, sizes, strict=True)
-        )
-        expect(holds, where, "a context, a row and a vector", counted)
+    counted = None if sets.open else _counted_of(sets, entry, context, removed)
     decision = Decision(id, context, arm, name, label, gap, chance)
     explored = entry.get("explored", 0)  # from version 4 of the file on
     expect(_is_index(explored, 2), where, "0 or 1 exploration rounds", explored)
     return Pending(decision, entry["row"], entry["label"], features, counted, explored)
+
+
+def _counted_of(
+    sets: ActionSets, entry: dict[str, Any], context: str, removed: bool
+) -> tuple[int, int, int] | None:
+    """Where a waiting decision was counted; None if where its arm still is."""
+    if "counted" not in entry:  # a file of version 2
+        if context not in sets.context_names:
+            return -1, -1, -1
+        return (sets.context_index(context), -1, -1) if removed else None
+    sizes = sets.contexts, len(sets.rows), len(sets.vectors)
+    counted = tuple(entry["counted"])
+    holds = len(counted) == 3 and all(
+        one == -1 or _is_index(one, size) for one, size in zip(counted, sizes, strict=True)
+    )
+    expect(holds, "pending", "a context, a row and a vector", counted)
+    return counted
 
 
 def _is_index(value: Any, size: int) -> bool:

@@ -13,12 +13,10 @@ import numpy as np
 from thrifty.numerics.arrays import Floats, Ints
 from thrifty.numerics.compilation import compiled, kernel
 from thrifty.numerics.records import Record, Records
-from thrifty.policies.shared.ledger import record_choice
+from thrifty.policies.shared.ledger import record_choice, record_round
 from thrifty.policies.shared.stubs import Choice, choose, learn, probability, value
 
 LARGEST_FEATURE = 1e60  # products of features, and their sums, stay far from overflow
-
-
 # row, label index, estimated gap, probability, exploration rounds that it counts for
 Decided = tuple[int, int, float, float, int]
 
@@ -76,8 +74,7 @@ def decide_open(reference: Any, features: Floats, blocks: Ints) -> Decided:
     explored = ledger.counters[0].explored
     choice = choose(state, 0, arms)
     _report(state, progress, 0, arms, choice, explored)
-    ledger.visits[0] += 1
-    ledger.counters[0].rounds += 1
+    record_round(ledger, 0)
     one = progress[0]
     return choice.row, choice.label, one.gap, one.probability, one.explored
 
@@ -132,8 +129,7 @@ def observe_open(
     """The same for arms with features (n, w) about blocks (n,) of theta."""
     state = reference.target.state
     for n in range(rewards.size):
-        state.ledger.visits[0] += 1
-        state.ledger.counters[0].rounds += 1
+        record_round(state.ledger, 0)
         learn(state, _spare_row(state, features[n], blocks[n]), label, rewards[n])
 
 
