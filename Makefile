@@ -4,7 +4,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce test fuzz arena demo lint bench warm-up clean
+.PHONY: help reproduce test fuzz arena demo serve lint bench warm-up clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -23,6 +23,9 @@ arena: .venv/.ready  ## every policy on a wide suite of instances, ranked: arena
 
 demo: .venv/.ready  ## the lower bound of every instance in the catalog
 	$(BIN)/thrifty bound --all
+
+serve: .venv/.ready-service  ## decisions over HTTP, with visitors to look at: http://127.0.0.1:8080
+	$(BIN)/thrifty serve --demo
 
 warm-up: .venv/.ready  ## compile everything for this machine, once
 	$(BIN)/thrifty warm-up
@@ -45,9 +48,13 @@ clean:  ## remove .venv and all caches of tools
 	$(PIP) --editable '.[study]'
 	touch $@
 
+.venv/.ready-service: pyproject.toml | .venv/bin/python
+	$(PIP) --editable '.[service]'
+	touch $@
+
 .venv/.ready-dev: pyproject.toml | .venv/bin/python
 	$(PIP) --editable '.[dev]'
-	touch .venv/.ready $@
+	touch .venv/.ready .venv/.ready-service $@
 
 # A recent pip has a bar for installing, too.
 .venv/bin/python:

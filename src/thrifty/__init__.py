@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from thrifty.errors import (
         BadFile,
         InvalidInput,
+        ServiceError,
         SetAside,
         ThriftyError,
         UnknownName,
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     )
     from thrifty.online.decisions import Decision, Explanation
     from thrifty.online.learner import Learner
+    from thrifty.online.start import learner
     from thrifty.policies import (
         DEL,
         IDS,
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from thrifty.problem.action_sets import ActionSets
     from thrifty.problem.catalog import instance
     from thrifty.problem.instances import Instance
+    from thrifty.service.client import AsyncClient, Client
     from thrifty.studies.results import Result
     from thrifty.studies.study import Study, run
 
@@ -45,8 +48,10 @@ if TYPE_CHECKING:
 _HOMES = {
     "ActionSets": "thrifty.problem.action_sets",
     "Allocation": "thrifty.allocation",
+    "AsyncClient": "thrifty.service.client",
     "BadFile": "thrifty.errors",
     "Bound": "thrifty.allocation.bound",
+    "Client": "thrifty.service.client",
     "DEL": "thrifty.policies",
     "Decision": "thrifty.online.decisions",
     "EGreedy": "thrifty.policies",
@@ -65,6 +70,7 @@ _HOMES = {
     "Policy": "thrifty.policies",
     "Result": "thrifty.studies.results",
     "SOLID": "thrifty.policies",
+    "ServiceError": "thrifty.errors",
     "SetAside": "thrifty.errors",
     "SquareCB": "thrifty.policies",
     "Status": "thrifty.allocation",
@@ -76,6 +82,7 @@ _HOMES = {
     "VIDS": "thrifty.policies",
     "allocate": "thrifty.allocation",
     "instance": "thrifty.problem.catalog",
+    "learner": "thrifty.online.start",
     "lower_bound": "thrifty.allocation.bound",
     "policy": "thrifty.policies",
     "run": "thrifty.studies.study",
@@ -92,8 +99,10 @@ __all__ = [
     "VIDS",
     "ActionSets",
     "Allocation",
+    "AsyncClient",
     "BadFile",
     "Bound",
+    "Client",
     "Decision",
     "EGreedy",
     "EndOA",
@@ -107,6 +116,7 @@ __all__ = [
     "LinUCB",
     "Policy",
     "Result",
+    "ServiceError",
     "SetAside",
     "SquareCB",
     "Status",
@@ -117,6 +127,7 @@ __all__ = [
     "Unreachable",
     "allocate",
     "instance",
+    "learner",
     "lower_bound",
     "policy",
     "run",

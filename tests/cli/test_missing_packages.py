@@ -48,6 +48,21 @@ SHORT = ("--policy", "greedy", "--horizon", "10", "--replications", "2")
             "thrifty arena needs pyarrow: pip install 'thrifty[study]'",
         ),
         (
+            "fastapi",
+            ("serve", "--store", "nowhere.db"),
+            "thrifty serve needs fastapi: pip install 'thrifty[service]'",
+        ),
+        (
+            "uvicorn",
+            ("audit", "--store", "nowhere.db"),
+            "thrifty audit needs uvicorn: pip install 'thrifty[service]'",
+        ),
+        (
+            "alembic",
+            ("tokens", "list", "--store", "nowhere.db"),
+            "thrifty tokens needs alembic: pip install 'thrifty[service]'",
+        ),
+        (
             "matplotlib",
             ("run", "fixed-u0.1", *SHORT, "--out", "nowhere"),
             "thrifty run --out needs matplotlib: pip install 'thrifty[study]'",
@@ -75,6 +90,21 @@ def test_commands_name_the_package_before_any_work(
             "matplotlib",
             "th.run('fixed-u0.1', 'greedy', horizon=10, replications=2).plot()",
             "study.plot() needs matplotlib: pip install 'thrifty[study]'",
+        ),
+        (
+            "pandas",
+            "th.Greedy().learner(dimension=2).to_frame()",
+            "learner.to_frame() needs pandas: pip install 'thrifty[pandas]'",
+        ),
+        (
+            "pandas",
+            "th.lower_bound(th.instance('fixed-u0.1')).to_frame()",
+            "bound.to_frame() needs pandas: pip install 'thrifty[pandas]'",
+        ),
+        (
+            "httpx",
+            "th.Client('http://127.0.0.1:1')",
+            "thrifty.Client needs httpx: pip install 'thrifty[service]'",
         ),
     ],
 )

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from thrifty.cli import lookups, studies, warming
+from thrifty.cli import experiments, lookups, serving, studies, warming
 from thrifty.errors import ThriftyError, escaped
 
 app = typer.Typer(
@@ -27,9 +27,13 @@ for command in (
     studies.reproduce,
     studies.arena,
     studies.report,
+    serving.serve,
+    serving.audit,
 ):
     app.command()(command)
 app.command("warm-up")(warming.warm_up)
+app.add_typer(experiments.app, name="experiments")
+app.add_typer(serving.tokens, name="tokens")
 
 
 def main() -> None:

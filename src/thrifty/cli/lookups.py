@@ -11,7 +11,9 @@ from thrifty.errors import NOTHING, InvalidInput
 
 def bound(
     instances: Instances = None,
-    every: Annotated[bool, typer.Option("--all", help="All instances of the catalog.")] = False,
+    every: Annotated[
+        bool, typer.Option("--all", help="All instances of the catalog that have a bound.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Lower bound on regret per log n, and the optimal allocation of exploration to arms."""
@@ -19,10 +21,11 @@ def bound(
     from thrifty.problem.catalog import CATALOG, instance
     from thrifty.studies.progress import progress_bar
 
-    names = [*(instances or []), *(CATALOG if every else ())]
-    if not names:
+    if not instances and not every:
         raise InvalidInput("bound", "an instance, or --all", NOTHING)
-    problems = [instance(name) for name in names]
+    problems = [instance(name) for name in instances or []]
+    if every:
+        problems += [known for known in map(instance, CATALOG) if not known.changes]
     bounds = []
     with progress_bar("solving", len(problems)) as bar:
         for problem in problems:

@@ -4,6 +4,7 @@ import json
 import math
 import textwrap
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from thrifty.allocation.bound import Bound
     from thrifty.experiments.claims import Verdict
     from thrifty.experiments.standings import Standing
+    from thrifty.service.tokens import Token
     from thrifty.studies.results import Result
     from thrifty.studies.study import Study
 
@@ -89,7 +91,7 @@ def print_catalog(entries: list[dict[str, Any]]) -> None:
     for family, members in groupby(entries, key=lambda entry: str(entry["family"])):
         group = list(members)
         parameters = ",".join(
-            f"{key}={value:g}" for key, value in group[0]["family_parameters"].items()
+            f"{key}={_shown(value)}" for key, value in group[0]["family_parameters"].items()
         )
         names = [entry["name"] for entry in group if entry["name"] != family]
         print(
@@ -309,3 +311,39 @@ def print_verdicts(verdicts: Sequence["Verdict"]) -> None:
     for verdict in verdicts:
         table.add_row(verdict.claim.statement, verdict.claim.where, verdict.words)
     _show(table)
+
+
+def print_experiments(experiments: list[dict[str, Any]]) -> None:
+    """Print the experiments of a service."""
+    numeric = ("decisions", "waiting", "mean reward", "explored", "cost", "expected")
+    table = _table("name", "status", "policy", *numeric, numeric=numeric)
+    for one in experiments:
+        counts, exploration, mean = one["counts"], one["exploration"], one["mean_reward"]
+        _add_row(
+            table,
+            one["name"],
+            one["status"],
+            one["policy"],
+            f"{counts['decisions']:,}",
+            f"{counts['waiting']:,}",
+            "" if mean is None else plain(mean, 3),
+            f"{exploration['share']:.1%}",
+            plain(exploration["cost"], 3),
+            plain(exploration["expected"], 3),
+        )
+    _show(table)
+
+
+def print_tokens(tokens: "list[Token]") -> None:
+    """Print tokens without their secrets."""
+    table = _table("id", "name", "scopes", "made", "revoked", numeric=())
+    for token in tokens:
+        revoked = "" if token.revoked is None else _day(token.revoked)
+        _add_row(
+            table, token.id, token.name, " ".join(sorted(token.scopes)), _day(token.at), revoked
+        )
+    _show(table)
+
+
+def _day(at: int) -> str:
+    return datetime.fromtimestamp(at / 1e6, UTC).date().isoformat()

@@ -1,0 +1,110 @@
+"""Commands about the experiments of a running service."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from thrifty.cli import tables
+from thrifty.cli.options import Json
+from thrifty.errors import BadFile, InvalidInput, MissingPackage
+
+if TYPE_CHECKING:
+    from thrifty.service.client import Client
+
+Url = Annotated[str, typer.Option(envvar="THRIFTY_URL", help="Where the service is.")]
+Token = Annotated[
+    str | None, typer.Option(envvar="THRIFTY_TOKEN", help="As `thrifty tokens make` printed it.")
+]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Of the experiment.")]
+DEFAULT_URL = "http://127.0.0.1:8080"
+
+app = typer.Typer(help="Experiments of a running service: make, list, show, change them.")
+
+
+def _client(url: str, token: str | None) -> "Client":
+    MissingPackage.check("experiments", "httpx", extra="service")
+    from thrifty.service.client import Client
+
+    return Client(url, token)
+
+
+@app.command("list")
+def list_all(url: Url = DEFAULT_URL, token: Token = None, as_json: Json = False) -> None:
+    """List all experiments that are not archived."""
+    found = _client(url, token).experiments()
+    if as_json:
+        tables.print_json(found)
+    else:
+        tables.print_experiments(found)
+
+
+@app.command()
+def show(name: Name, url: Url = DEFAULT_URL, token: Token = None) -> None:
+    """Show an experiment as JSON: settings, counts, arms, exploration."""
+    tables.print_json(_client(url, token).experiment(name).info())
+
+
+@app.command()
+def create(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="JSON as for POST /v1/experiments.")],
+    url: Url = DEFAULT_URL,
+    token: Token = None,
+) -> None:
+    """Make an experiment."""
+    try:
+        settings = _object(file.read_text(), str(file))
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadFile(f"{file}: {getattr(error, 'strerror', None) or error}") from None
+    if not isinstance(settings.get("name"), str):
+        raise InvalidInput(f"{file}: name", "the name of the experiment", settings.get("name"))
+    known = ("policy", "contexts", "dimension", "noise", "rewards", "seed", "expire")
+    for key in settings:
+        if key != "name" and key not in known:
+            raise InvalidInput(f"{file}: {key}", f"one of {', '.join(('name', *known))}", key)
+    _client(url, token).create(settings.pop("name"), **settings)
+    print("made")
+
+
+@app.command()
+def change(
+    name: Name,
+    changes: Annotated[str, typer.Argument(help="JSON as for PATCH /v1/experiments/NAME.")],
+    url: Url = DEFAULT_URL,
+    token: Token = None,
+) -> None:
+    """Change arms, contexts, expiry or parameters of the policy: all of it or nothing."""
+    _client(url, token).experiment(name).change(**_object(changes, "changes"))
+    print("changed")
+
+
+@app.command()
+def pause(name: Name, url: Url = DEFAULT_URL, token: Token = None) -> None:
+    """Take no more decisions for now; rewards are still learned."""
+    _client(url, token).experiment(name).pause()
+    print("paused")
+
+
+@app.command()
+def resume(name: Name, url: Url = DEFAULT_URL, token: Token = None) -> None:
+    """Take decisions again."""
+    _client(url, token).experiment(name).resume()
+    print("active")
+
+
+@app.command()
+def archive(name: Name, url: Url = DEFAULT_URL, token: Token = None) -> None:
+    """Take no more decisions, and leave it out of lists. Its log stays."""
+    _client(url, token).experiment(name).archive()
+    print("archived")
+
+
+def _object(text: str, where: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise InvalidInput(where, "JSON", str(error)) from None
+    if not isinstance(found, dict):
+        raise InvalidInput(where, "an object {...}", found)
+    return found

@@ -1,0 +1,126 @@
+"""Commands of the decision service: serve, audit, tokens."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from thrifty.errors import InvalidInput, MissingPackage, escaped
+
+if TYPE_CHECKING:
+    from thrifty.service.store import Store
+
+StoreUrl = Annotated[
+    str,
+    typer.Option("--store", metavar="URL", help="A SQLite file, or postgresql://USER@HOST/NAME."),
+]
+DEFAULT_STORE = "thrifty.db"
+PACKAGES = (
+    "alembic",
+    "fastapi",
+    "httpx",
+    "prometheus_client",
+    "pyarrow",
+    "sqlalchemy",
+    "uvicorn",
+)
+
+
+@contextmanager
+def _opened(command: str, url: str) -> "Iterator[Store]":
+    """The store of a command, closed at the end."""
+    MissingPackage.check(command, *PACKAGES, extra="service")
+    from thrifty.service.store import Store
+
+    store = Store(url)
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+tokens = typer.Typer(help="Tokens of the service: who may decide, reward, read, administrate.")
+
+
+def serve(
+    store: StoreUrl = DEFAULT_STORE,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 8080,
+    url: Annotated[
+        str | None, typer.Option(help="Where other servers of the same store reach this one.")
+    ] = None,
+    demo: Annotated[
+        bool, typer.Option("--demo", help="Make two experiments, and play visitors against them.")
+    ] = False,
+    json_log: Annotated[
+        bool, typer.Option("--json-log", help="Log lines as JSON on standard error.")
+    ] = False,
+) -> None:
+    """Serve decisions over HTTP, with a durable log in a database, and a page."""
+    MissingPackage.check("thrifty serve", *PACKAGES, extra="service")
+    from thrifty.service.serving import run_server
+
+    run_server(store, host, port, url, demo=demo, json_log=json_log)
+
+
+def audit(
+    experiments: Annotated[
+        list[str] | None, typer.Argument(metavar="[EXPERIMENT]...", help="By default all.")
+    ] = None,
+    store: StoreUrl = DEFAULT_STORE,
+) -> None:
+    """Compute every decision in the log again; exit code 1 if one differs by a single bit."""
+    with _opened("thrifty audit", store) as opened, opened.reading() as connection:
+        from thrifty.service.loading import audit as replayed
+        from thrifty.service.store import last_seq, statuses
+        from thrifty.studies.progress import progress_bar
+
+        known = list(statuses(connection))
+        for name in experiments or []:
+            if name not in known:
+                raise InvalidInput("audit", f"one of {', '.join(known)}", name)
+        failed = False
+        for name in experiments or known:
+            with progress_bar(f"replaying {name}", last_seq(connection, name)) as bar:
+                found = replayed(connection, name, bar.advance)
+            print(escaped(found.sentence(name)))
+            failed |= found.seq is not None
+    if failed:
+        raise typer.Exit(1)
+
+
+@tokens.command("make")
+def make_token(
+    name: Annotated[str, typer.Argument(help="Who it is for.")],
+    scope: Annotated[list[str], typer.Option(help="decide, reward, read or admin; repeatable.")],
+    store: StoreUrl = DEFAULT_STORE,
+) -> None:
+    """Make a token and print it. It is not shown again."""
+    with _opened("thrifty tokens", store) as opened, opened.begin() as connection:
+        from thrifty.service.tokens import make_token as made
+
+        print(made(connection, name, scope))
+
+
+@tokens.command("list")
+def list_tokens(store: StoreUrl = DEFAULT_STORE) -> None:
+    """List all tokens, without their secrets."""
+    with _opened("thrifty tokens", store) as opened, opened.reading() as connection:
+        from thrifty.cli.tables import print_tokens
+        from thrifty.service.tokens import list_tokens as known
+
+        print_tokens(known(connection))
+
+
+@tokens.command("revoke")
+def revoke_token(
+    id: Annotated[str, typer.Argument(help="As `thrifty tokens list` shows it, or whole.")],
+    store: StoreUrl = DEFAULT_STORE,
+) -> None:
+    """Revoke a token: servers refuse it within a second."""
+    with _opened("thrifty tokens", store) as opened, opened.begin() as connection:
+        from thrifty.service.tokens import revoke_token as revoke
+
+        revoke(connection, id)
+    print("revoked")

@@ -1,0 +1,90 @@
+"""Visitors of a demonstration: two experiments, and people who come to them by themselves."""
+
+import random
+import time
+from threading import Thread
+from typing import Any
+
+import httpx
+
+SHOP: dict[str, Any] = {
+    "name": "demo-shop",
+    "rewards": "bernoulli",
+    "contexts": [
+        {
+            "name": "phone",
+            "arms": [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]],
+            "arm_names": ["banner", "video", "list"],
+        },
+        {
+            "name": "desktop",
+            "arms": [[1, 0, 0, 1], [0, 1, 0, 1], [0, 0, 1, 1]],
+            "arm_names": ["banner", "video", "list"],
+        },
+    ],
+    "expire": {"after_s": 3, "reward": 0.0},
+}
+CLICKS = (0.12, 0.3, 0.2, 0.15)  # theta of the shop
+PRICES: dict[str, Any] = {"name": "demo-prices", "dimension": 3, "policy": "thrifty"}
+PAUSE = 0.05  # seconds between visitors
+
+
+def start_visitors(url: str) -> None:
+    """Play visitors in a thread, until the process ends."""
+    Thread(target=_visit, args=(url,), name="visitors", daemon=True).start()
+
+
+def _visit(url: str) -> None:
+    rng = random.Random(0)
+    with httpx.Client(base_url=url, timeout=60) as client:
+        _wait(client)
+        for experiment in (SHOP, PRICES):
+            client.post("/v1/experiments", json=experiment)  # 409: it is there already
+        while True:
+            try:
+                _visit_shop(client, rng)
+                _ask_for_price(client, rng)
+            except httpx.HTTPError:
+                return  # the server has ended
+            time.sleep(PAUSE)
+
+
+def _wait(client: httpx.Client) -> None:
+    """Until the server answers."""
+    while True:
+        try:
+            if client.get("/readyz").status_code == 200:
+                return
+        except httpx.HTTPError:
+            time.sleep(0.1)
+
+
+def _visit_shop(client: httpx.Client, rng: random.Random) -> None:
+    """A visitor sees one of three, and clicks, or leaves without a word."""
+    number = rng.randrange(2)
+    context = SHOP["contexts"][number]
+    made = client.post("/v1/experiments/demo-shop/decisions", json={"context": context["name"]})
+    if made.status_code == 200:
+        decision = made.json()
+        vector = context["arms"][decision["arm"]]
+        mean = sum(x * theta for x, theta in zip(vector, CLICKS, strict=True))
+        if rng.random() < mean:
+            _reward(client, "demo-shop", decision["id"], 1.0)
+
+
+def _ask_for_price(client: httpx.Client, rng: random.Random) -> None:
+    """A customer is shown one of four prices; the reward is the profit."""
+    wealth = rng.uniform(0.5, 1.5)
+    prices = [0.2, 0.5, 0.8, 1.1]
+    features = [[1.0, price, price * price / wealth] for price in prices]
+    asked = {"features": features, "names": [f"{price:.2f}" for price in prices]}
+    made = client.post("/v1/experiments/demo-prices/decisions", json=asked)
+    if made.status_code == 200:
+        decision = made.json()
+        price = prices[decision["arm"]]
+        profit = price * max(0.0, 1 - price / (1.6 * wealth)) + 0.1 * rng.gauss(0, 1)
+        _reward(client, "demo-prices", decision["id"], profit)
+
+
+def _reward(client: httpx.Client, name: str, id: str, reward: float) -> None:
+    client.post(f"/v1/experiments/{name}/rewards", json={"decision": id, "reward": reward})

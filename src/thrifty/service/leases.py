@@ -1,0 +1,74 @@
+"""Leases: each experiment is led by one server, which alone writes its log.
+
+A lease ends unless its holder renews it. The next leader has a greater fence. Every commit reads
+the lease, under a lock, and is refused if the fence is no longer that of the leader: one that was
+paused and woke up too late cannot write.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from sqlalchemy import Connection
+
+from thrifty.service.store import Lease, Store, extend_leases, read_leases, write_lease
+
+LASTS = 5_000_000  # microseconds without renewal
+
+
+class Elsewhere(NamedTuple):
+    """Another server leads the experiment."""
+
+    url: str
+
+
+class Leases:
+    """The leases that this server holds."""
+
+    def __init__(self, store: Store, holder: str, url: str) -> None:
+        self.store, self.holder, self.url = store, holder, url
+        self.fences: dict[str, int] = {}
+
+    def acquire(self, connection: Connection, experiment: str) -> Elsewhere | None:
+        """Become the leader of an experiment, unless another server is.
+
+        The transaction should be short: others wait for its end.
+        """
+        self.fences.pop(experiment, None)
+        for lock in (None, "update"):  # leaders do not wait for those who only look
+            known = read_leases(connection, [experiment], lock=lock).get(experiment)
+            time = self.store.now(connection)
+            if known is not None and not self._is_free(known, time):
+                return Elsewhere(known.url)
+        fence = 1 if known is None else known.fence + 1
+        lease = Lease(self.holder, self.url, fence, time + LASTS)
+        write_lease(connection, experiment, lease)
+        self.fences[experiment] = fence
+        return None
+
+    def _is_free(self, lease: Lease, time: int) -> bool:
+        """Whether a lease has ended, or is of this server or of one that had its address before."""
+        own = lease.holder == self.holder or (lease.url == self.url and self.url != "")
+        return own or lease.until <= time
+
+    def lost(self, connection: Connection, experiments: Iterable[str]) -> list[str]:
+        """Those of the experiments that this server does not lead, or no longer.
+
+        The others cannot get a new leader before the transaction ends.
+        """
+        asked = list(experiments)
+        known = read_leases(connection, asked, lock="share") if asked else {}
+        return [
+            name
+            for name in asked
+            if name not in known or known[name].fence != self.fences.get(name)
+        ]
+
+    def renew(self, connection: Connection) -> None:
+        """Keep all leases for a while."""
+        if self.fences:
+            extend_leases(connection, self.holder, self.store.now(connection) + LASTS)
+
+    def release(self, connection: Connection) -> None:
+        """Give all leases up, so that another server can lead at once."""
+        extend_leases(connection, self.holder, 0)
+        self.fences.clear()

@@ -1,0 +1,85 @@
+"""Requests that the service refuses, each with the status of its answer.
+
+A request that cannot be parsed is answered with 400, and InvalidInput with 422.
+"""
+
+from typing import ClassVar
+
+from thrifty.errors import ThriftyError
+
+
+class Refusal(ThriftyError):
+    """A request that is refused: where the reason is, and a message that follows it in one line.
+
+    Attributes
+    ----------
+    status : of the HTTP answer
+    where : part of the request, such as `[3].features`
+    """
+
+    status: ClassVar[int]
+
+    def __init__(self, where: str, message: str) -> None:
+        super().__init__(f"{where}: {message}")
+        self.where = where
+
+
+def place(error: ThriftyError) -> str:
+    """The part of a request that an error is about."""
+    return str(getattr(error, "where", None) or getattr(error, "kind", "request"))
+
+
+class Unauthorized(Refusal):
+    """No token, or none that is valid."""
+
+    status = 401
+
+
+class Forbidden(Refusal):
+    """A token whose scopes do not include what was asked for."""
+
+    status = 403
+
+
+class NotFound(Refusal):
+    """An experiment or a decision that does not exist."""
+
+    status = 404
+
+
+class Conflict(Refusal):
+    """Another reward, another body under the same id, or an experiment that is paused."""
+
+    status = 409
+
+
+class TooLarge(Refusal):
+    """A request of too many bytes."""
+
+    status = 413
+
+
+class Unusable(Refusal):
+    """A request that was parsed, but cannot be used."""
+
+    status = 422
+
+
+class TooMany(Refusal):
+    """More requests than are let in; retry_after: seconds after which to try again."""
+
+    status = 429
+
+    def __init__(self, where: str, message: str, *, retry_after: float = 1) -> None:
+        super().__init__(where, message)
+        self.retry_after = retry_after
+
+
+class Unavailable(Refusal):
+    """Not now; retry_after: seconds after which to try again."""
+
+    status = 503
+
+    def __init__(self, where: str, message: str, *, retry_after: float = 1) -> None:
+        super().__init__(where, message)
+        self.retry_after = retry_after

@@ -1,0 +1,348 @@
+"""The writer: one thread that carries out all requests about the experiments that are led here.
+
+Requests that have come meanwhile are carried out in one transaction, a group. Answers are sent when
+it is committed. If it cannot be, each is tried alone, unless the database does not answer, and the
+experiments that it touched are read again from the log.
+"""
+
+import asyncio
+import logging
+import time
+from queue import Empty, SimpleQueue
+from threading import Event as Flag
+from threading import Thread
+from typing import Any, NamedTuple, Protocol
+
+from sqlalchemy import Connection
+from sqlalchemy.exc import OperationalError, SQLAlchemyError
+
+from thrifty.errors import ThriftyError
+from thrifty.service.experiment import Experiment
+from thrifty.service.leases import Elsewhere, Leases
+from thrifty.service.loading import Loaded, load, take_snapshot
+from thrifty.service.refusals import NotFound, Unavailable
+from thrifty.service.store import (
+    Event,
+    Snapshot,
+    Store,
+    append,
+    find_decisions,
+    now,
+    save_snapshot,
+    set_status,
+    statuses,
+)
+from thrifty.service.tokens import Token, read_tokens
+
+LOG = logging.getLogger("thrifty.service")
+MOST_QUEUED = 2_000  # requests that wait; more are refused at once
+MOST_IN_GROUP = 500  # requests
+SNAPSHOT_EVERY = 20_000  # events
+TICK = 0.5  # seconds between renewals of leases
+LEAVING = 20  # seconds to carry out what waits and to save snapshots, at the end
+
+
+class Action(Protocol):
+    """What the writer carries out."""
+
+    name: str  # of the experiment; empty where it is about none
+
+    def ids(self) -> list[str]:
+        """Decisions whose events must be known."""
+
+    def run(self, group: "Group") -> Any:
+        """The answer, or a ThriftyError, before which nothing is changed."""
+
+
+class Job(NamedTuple):
+    """An action, and who waits for the answer."""
+
+    action: Action
+    future: "asyncio.Future[Any]"
+
+
+class Group:
+    """The requests of one transaction."""
+
+    def __init__(
+        self, writer: "Writer", connection: Connection, elsewhere: dict[str, Elsewhere]
+    ) -> None:
+        self.writer, self.connection, self.elsewhere = writer, connection, elsewhere
+        self.at = now()
+        self.events: dict[str, list[Event]] = {}
+        self.known: dict[str, dict[str, dict[str, Event]]] = {}
+        self.statuses: dict[str, str] = {}
+        self.used: set[str] = set()  # experiments
+        self.loaded: set[str] = set()  # of them, those that were read in this group
+
+    def look_up(self, actions: list[Action]) -> None:
+        """Read the events about all decisions that actions name."""
+        asked: dict[str, set[str]] = {}
+        for action in actions:
+            asked.setdefault(action.name, set()).update(action.ids())
+        for name, ids in asked.items():
+            self.known[name] = find_decisions(self.connection, name, ids) if ids else {}
+
+    def lead(self, name: str) -> "Experiment | Elsewhere":
+        """The experiment, if this server leads it."""
+        if name in self.elsewhere:
+            return self.elsewhere[name]
+        self.used.add(name)
+        if name not in self.writer.experiments:
+            self.loaded.add(name)
+        return self.writer.experiment(self.connection, name)
+
+    def add(self, name: str, event: Event) -> None:
+        """Add an event of an experiment; it is committed with the group."""
+        self.used.add(name)
+        self.events.setdefault(name, []).append(event)
+        if event.decision is not None:
+            known = self.known.setdefault(name, {})
+            known.setdefault(event.decision, {})[event.kind] = event
+
+    def write(self) -> None:
+        """Add all events to their logs, if this server still leads the experiments."""
+        leases = self.writer.leases
+        if lost := leases.lost(self.connection, self.writer.experiments.keys() & self.used):
+            raise Unavailable("experiment", f"{lost[0]} has another leader now")
+        if self.loaded:  # which may have taken as long as a lease lasts
+            leases.renew(self.connection)
+        for name, events in self.events.items():
+            append(self.connection, name, events)
+        for name, status in self.statuses.items():
+            set_status(self.connection, name, status)
+
+
+class Writer(Thread):
+    """The thread, and the experiments that this server leads.
+
+    Attributes
+    ----------
+    tokens : as read_tokens gives them, at most TICK seconds ago
+    ready : set while leases can be renewed
+    """
+
+    def __init__(self, store: Store, holder: str, url: str) -> None:
+        super().__init__(name="writer", daemon=True)
+        self.store, self.leases = store, Leases(store, holder, url)
+        self.experiments: dict[str, Loaded] = {}
+        self.tokens: dict[str, Token] | None = {}
+        self.ready, self.measured = Flag(), Measured()
+        self._jobs: SimpleQueue[Job | None] = SimpleQueue()
+        self._stopping = False
+
+    def is_ready(self) -> bool:
+        """Whether requests can be carried out now."""
+        return self.ready.is_set() and self.is_alive()
+
+    def submit(self, action: Action) -> "asyncio.Future[Any]":
+        """Let an action wait for its turn; raises Unavailable at once if too many wait."""
+        if self._stopping or self._jobs.qsize() >= MOST_QUEUED:
+            raise Unavailable("service", "too many requests wait, or it is stopping")
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._jobs.put(Job(action, future))
+        return future
+
+    def stop(self) -> None:
+        """Carry out what waits, save snapshots, give the leases up; not longer than LEAVING."""
+        self._stopping = True
+        self._jobs.put(None)
+        self.join(LEAVING)
+
+    def run(self) -> None:
+        self._tick()
+        ticked = time.monotonic()
+        while True:
+            jobs = self._take()
+            if jobs:
+                self._carry_out(jobs)
+            elif self._stopping:
+                break
+            if time.monotonic() - ticked >= TICK:
+                self._tick()
+                ticked = time.monotonic()
+        self._leave()
+        late = list(iter(self._next, None))
+        _send(late, [Unavailable("service", "it is stopping")] * len(late))
+
+    def experiment(self, connection: Connection, name: str) -> Experiment:
+        """An experiment that this server leads."""
+        if name not in self.experiments:
+            if name not in self.leases.fences:
+                raise NotFound("experiment", f"no experiment {name}")
+            LOG.info("leading", extra={"experiment": name, "fence": self.leases.fences[name]})
+            self.experiments[name] = load(connection, name)
+        return self.experiments[name].experiment
+
+    def _lead(self, names: set[str]) -> dict[str, Elsewhere]:
+        """Become the leader of experiments, in a transaction of its own; returns those of others.
+
+        What is looked up afterwards has all that an earlier leader has written.
+        """
+        fresh, elsewhere = names - self.experiments.keys(), {}
+        if fresh:
+            with self.store.begin() as connection:
+                for name in sorted(fresh & statuses(connection).keys()):
+                    if (leader := self.leases.acquire(connection, name)) is not None:
+                        elsewhere[name] = leader
+        return elsewhere
+
+    def _take(self) -> list[Job]:
+        """The requests that wait; after a while none."""
+        jobs: list[Job] = []
+        try:
+            job = self._jobs.get(timeout=TICK)
+            while job is not None and len(jobs) < MOST_IN_GROUP - 1:
+                jobs.append(job)
+                job = self._jobs.get_nowait()
+        except Empty:
+            return jobs
+        return jobs if job is None else [*jobs, job]
+
+    def _next(self) -> Job | None:
+        """A request that waits; none if there is none."""
+        try:
+            return self._jobs.get_nowait()
+        except Empty:
+            return None
+
+    def _carry_out(self, jobs: list[Job]) -> None:
+        """One group: answers are sent after the commit."""
+        begun, group = time.perf_counter(), None
+        answers: list[Any]
+        try:
+            elsewhere = self._lead({job.action.name for job in jobs})
+            with self.store.begin() as connection:
+                group = Group(self, connection, elsewhere)
+                group.look_up([job.action for job in jobs])
+                answers = [_answer(job.action, group) for job in jobs]
+                group.write()
+        except Exception as error:
+            self._forget(group)
+            if len(jobs) > 1 and not isinstance(error, OperationalError):
+                for job in jobs:  # one of them is to blame: the others must not suffer
+                    self._carry_out([job])
+                return
+            answers = [_refused(error)] * len(jobs)
+        self.measured.count(jobs, answers, time.perf_counter() - begun)
+        _send(jobs, answers)
+
+    def _forget(self, group: Group | None) -> None:
+        """Read experiments again before they are used: those in memory are ahead of the log.
+
+        group: none if the database did not answer; it may come back in an older state.
+        """
+        touched = set(self.experiments) if group is None else set(group.used)
+        for name in touched:
+            self.experiments.pop(name, None)
+            self.leases.fences.pop(name, None)
+
+    def _tick(self) -> None:
+        """Renew leases, give up decisions that waited too long, take snapshots, read tokens."""
+        try:
+            snapshots = self._due(SNAPSHOT_EVERY)
+            with self.store.begin() as connection:
+                group = Group(self, connection, {})
+                for name in self.leases.lost(connection, list(self.experiments)):
+                    LOG.warning("lost", extra={"experiment": name})
+                    self.experiments.pop(name)
+                    self.leases.fences.pop(name)
+                self.leases.renew(connection)
+                self.tokens = read_tokens(connection)
+                for name, loaded in self.experiments.items():
+                    for event in loaded.experiment.expire(group.at):
+                        group.add(name, event)
+                group.write()
+                self._save(connection, snapshots)
+            self.ready.set()
+        except Exception as error:  # the thread must not end: everybody waits for it
+            self.ready.clear()
+            self._forget(None)
+            if isinstance(error, SQLAlchemyError | ThriftyError):
+                LOG.warning("the store does not answer: %s", _short(error))
+            else:
+                LOG.error("experiments are read again", exc_info=error)
+
+    def _due(self, every: int) -> dict[str, Snapshot]:
+        """Snapshots of experiments with so many events since the last.
+
+        They are made before leases are locked, since that takes time, in proportion to the
+        decisions that wait: with many of them snapshots are rarer.
+        """
+        found = {}
+        for name, (experiment, snapshot, _) in self.experiments.items():
+            due = max(every, 2 * len(experiment.waiting)) if every > 1 else 1
+            if experiment.seq - snapshot >= due:
+                found[name] = take_snapshot(experiment)
+        return found
+
+    def _save(self, connection: Connection, snapshots: dict[str, Snapshot]) -> None:
+        """Save snapshots of the experiments that are still led here."""
+        for name in snapshots.keys() & self.experiments.keys():
+            loaded, snapshot = self.experiments[name], snapshots[name]
+            save_snapshot(connection, name, snapshot, keep=loaded.upgrades)
+            self.experiments[name] = loaded._replace(snapshot=snapshot.seq)
+
+    def _leave(self) -> None:
+        try:
+            snapshots = self._due(1)
+            with self.store.begin() as connection:
+                for name in self.leases.lost(connection, list(self.experiments)):
+                    self.experiments.pop(name)
+                self._save(connection, snapshots)
+                self.leases.release(connection)
+        except Exception as error:
+            LOG.warning("left without snapshots: %s", _short(error))
+
+
+class Measured:
+    """What /metrics shows about the writer."""
+
+    def __init__(self) -> None:
+        self.groups = self.requests = self.refused = 0
+        self.seconds = 0.0
+
+    def count(self, jobs: list[Job], answers: list[Any], seconds: float) -> None:
+        self.groups += 1
+        self.requests += len(jobs)
+        self.refused += sum(isinstance(answer, Exception) for answer in answers)
+        self.seconds += seconds
+
+
+def _answer(action: Action, group: Group) -> Any:
+    """The answer, or the mistake in the request."""
+    try:
+        return action.run(group)
+    except ThriftyError as error:
+        return error
+
+
+def _refused(error: Exception) -> Exception:
+    if isinstance(error, ThriftyError):
+        return error
+    LOG.error("a group failed", exc_info=error)
+    return Unavailable("service", "what was asked could not be written; try again")
+
+
+def _short(error: Exception) -> str:
+    return str(error).partition("\n")[0]
+
+
+def _send(jobs: list[Job], answers: list[Any]) -> None:
+    """Hand the answers to the threads whose loops wait for them."""
+    by_loop: dict[asyncio.AbstractEventLoop, list[tuple[Any, Any]]] = {}
+    for job, answer in zip(jobs, answers, strict=True):
+        by_loop.setdefault(job.future.get_loop(), []).append((job.future, answer))
+    for loop, own in by_loop.items():
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(_resolve, own)
+
+
+def _resolve(answers: list[tuple["asyncio.Future[Any]", Any]]) -> None:
+    for future, answer in answers:
+        if future.done():  # who asked has gone
+            continue
+        if isinstance(answer, Exception):
+            future.set_exception(answer)
+        else:
+            future.set_result(answer)

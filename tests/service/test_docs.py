@@ -1,0 +1,79 @@
+"""docs/service.md is true: its commands print what it shows, its limits are those of the code."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.service.servers import serving
+from thrifty.service import experiment, gate, routes, schemas, writer
+from thrifty.service.experiment import CHANGES
+from thrifty.service.tokens import SCOPES
+
+PAGE = (Path(__file__).parents[2] / "docs" / "service.md").read_text()
+ADDRESS = "http://127.0.0.1:8080"
+
+
+def test_commands_print_what_the_page_shows(tmp_path):
+    with serving(tmp_path / "thrifty.db") as server:
+        for command, shown in _commands():
+            own = command.replace(ADDRESS, server.url)
+            own = re.sub(r"^thrifty ", f"{sys.executable} -m thrifty ", own)
+            done = subprocess.run(
+                own,
+                check=False,
+                shell=True,
+                cwd=tmp_path,
+                capture_output=True,
+                text=True,
+                timeout=300,
+            )
+            expected = ".*".join(map(re.escape, shown.split("...")))
+            assert re.fullmatch(expected, done.stdout.strip()), (own, done.stdout, done.stderr)
+
+
+def _commands():
+    """Commands of the page with what they print; `>` continues a command."""
+    blocks = re.findall(r"```console\n(.*?)```", PAGE, flags=re.DOTALL)
+    found = []
+    for line in "".join(blocks).splitlines():
+        if line.startswith("$ "):
+            found.append([line[2:], ""])
+        elif line.startswith("> "):
+            found[-1][0] += f"\n{line[2:]}"
+        else:
+            found[-1][1] += line
+    assert len(found) >= 8
+    return found
+
+
+@pytest.mark.parametrize(
+    ("what", "most"),
+    [
+        ("bytes of a request", gate.Limits().body),
+        ("items of a list of decisions or rewards", schemas.MOST_BATCH),
+        ("arms of a context, or of a decision", schemas.MOST_ARMS),
+        ("contexts of an experiment", schemas.MOST_CONTEXTS),
+        ("features of an arm", schemas.MOST_DIMENSIONS),
+        ("decisions of an experiment without a reward", experiment.MOST_WAITING),
+        ("requests in flight", gate.Limits().in_flight),
+        ("requests that wait for the writer", writer.MOST_QUEUED),
+        ("events of one answer of the log", routes.LOG_PAGE),
+    ],
+)
+def test_limits_are_those_of_the_code(what, most):
+    assert f"| {what} | {most:,} |" in PAGE
+
+
+def test_every_change_scope_route_and_metric_is_on_the_page(server):
+    for name in (*CHANGES, *SCOPES):
+        assert f"`{name}`" in PAGE, name
+    for path, operations in server.client.get("/openapi.json").json()["paths"].items():
+        shown = path.replace("{name}", "NAME").replace("{id}", "ID")
+        for method in operations:
+            assert f"`{method.upper()} {shown}" in PAGE
+    for name in re.findall(r"# TYPE (\w+) (\w+)", server.client.get("/metrics").text):
+        if not name[0].endswith("_created"):
+            assert f"`{name[0]}" in PAGE

@@ -1,0 +1,147 @@
+"""Two servers of one PostgreSQL: one leads an experiment, the other passes requests on to it."""
+
+import os
+import time
+from contextlib import ExitStack, suppress
+
+import httpx
+import pytest
+from sqlalchemy.exc import SQLAlchemyError
+
+from tests.service.load import Account, check, load, make_experiments
+from tests.service.postgres import Postgres
+from tests.service.processes import Server
+from thrifty.service import leases
+from thrifty.service.leases import LASTS, Leases
+from thrifty.service.store import Event, Store, append, last_seq
+
+KILLS = int(os.environ.get("THRIFTY_KILLS", "4"))
+LEASE = LASTS / 1e6  # seconds
+LONGEST_GAP = 10.0  # seconds without service when a leader is killed
+
+
+@pytest.fixture(scope="module")
+def postgres():
+    with Postgres() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def store(postgres):
+    return postgres.make_database("leaders")
+
+
+@pytest.fixture(scope="module")
+def servers(store, tmp_path_factory):
+    """Two servers that have started at the same time, on an empty database."""
+    folder = tmp_path_factory.mktemp("servers")
+    with ExitStack() as stack:
+        both = [Server(store, folder, name=name, wait=False) for name in ("first", "second")]
+        for server in both:
+            stack.enter_context(server)
+        for server in both:
+            server.wait()
+        make_experiments(both[0].url)
+        yield both
+
+
+@pytest.fixture(scope="module")
+def account():
+    """Of all that is asked for in these tests: they share the experiments."""
+    return Account()
+
+
+def leader_of(servers, name="listed"):
+    """The server that leads an experiment, and the other one."""
+    for server in servers:
+        try:
+            shown = httpx.get(f"{server.url}/v1/experiments/{name}", timeout=5)
+        except httpx.HTTPError:
+            continue
+        if shown.status_code == 200:
+            url = shown.json()["leader"].rstrip("/")
+            return sorted(servers, key=lambda one: one.url != url)
+    raise AssertionError("no server answers")
+
+
+def test_either_server_answers_for_both(servers, store, account):
+    first, second = leader_of(servers)
+    with load([second.url], account):
+        account.wait_for(10)
+    with load([first.url, second.url], account):
+        account.wait_for(10)
+    check(account, store)
+    shown = [httpx.get(f"{server.url}/v1/experiments/listed").json() for server in servers]
+    assert shown[0] == shown[1]
+    unknown = [httpx.get(f"{server.url}/v1/experiments/none") for server in servers]
+    assert [one.status_code for one in unknown] == [404, 404]
+
+
+def test_a_leader_that_is_killed_is_replaced_in_time(servers, store, account):
+    gaps = []
+    with load([server.url for server in servers], account):
+        for _ in range(KILLS):
+            account.wait_for(10)
+            leader, _ = leader_of(servers)
+            killed = time.monotonic()
+            leader.kill()
+            time.sleep(0.5)  # answers that it has sent before
+            account.wait_for(1, LONGEST_GAP)
+            gaps.append(account.longest_gap(killed))
+            assert account.faults == [], [server.errors() for server in servers]
+            check(account, store)
+            leader.start()
+    check(account, store)
+    assert max(gaps) < LONGEST_GAP, [f"{gap:.1f} s" for gap in gaps]
+
+
+def test_a_leader_that_stops_hands_over_at_once(servers, store, account):
+    gaps = []
+    with load([server.url for server in servers], account):
+        for _ in range(2):
+            account.wait_for(10)
+            leader, _ = leader_of(servers)
+            begun = time.monotonic()
+            leader.stop()
+            account.wait_for(10)
+            gaps.append(account.longest_gap(begun))
+            leader.start()
+    check(account, store)
+    assert max(gaps) < LEASE / 2, [f"{gap:.1f} s" for gap in gaps]
+
+
+def test_a_leader_that_was_paused_cannot_write(servers, store, account):
+    leader, other = leader_of(servers)
+    with load([server.url for server in servers], account, clients=8):
+        account.wait_for(20)
+        begun = time.monotonic()
+        leader.pause()
+        time.sleep(LEASE)
+        account.wait_for(1, 2 * LEASE)
+        gap = account.longest_gap(begun)
+        leader.resume()
+        account.wait_for(20)
+    check(account, store)
+    assert leader_of(servers)[0] is other
+    assert gap < 2 * LEASE, f"{gap:.1f} s"
+
+
+def test_a_leader_that_is_paused_while_it_commits_keeps_no_lock(store, monkeypatch):
+    monkeypatch.setattr(leases, "LASTS", 0)  # they have ended when others ask
+    first, second = Store(store), Store(store)
+    paused, active = Leases(first, "first", "http://a"), Leases(second, "second", "http://b")
+    with first.begin() as connection:
+        assert paused.acquire(connection, "one") is None
+    with suppress(SQLAlchemyError), first.begin() as connection:
+        assert paused.lost(connection, ["one"]) == []
+        begun = time.monotonic()  # here it is paused
+        with second.begin() as other:
+            assert active.acquire(other, "one") is None
+        assert time.monotonic() - begun < LONGEST_GAP / 2
+        append(connection, "one", [Event(1, "created", 0, None, {})])
+    with first.reading() as connection:
+        assert last_seq(connection, "one") == 0
+    with first.begin() as connection:
+        assert paused.lost(connection, ["one"]) == ["one"]
+    for one in (first, second):
+        one.close()

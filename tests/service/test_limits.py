@@ -1,0 +1,79 @@
+"""Limits: what is too much is refused at once, and nothing is changed."""
+
+import pytest
+
+from tests.service.servers import serving
+from thrifty.service import actions, experiment, writer
+from thrifty.service.gate import Limits
+from thrifty.service.schemas import MOST_BATCH
+
+JSON = {"Content-Type": "application/json"}
+
+
+def refusal(response):
+    return response.status_code, response.json()["error"]["where"]
+
+
+@pytest.mark.parametrize("length", ["announced", "unknown"])
+def test_a_body_that_is_too_long_is_413(tmp_path, length):
+    with serving(tmp_path / "s.db", Limits(body=1_000)) as server:
+        body = b'{"name": "small", "dimension": 1}'
+        for size, status in ((1_000, 201), (1_001, 413)):
+            whole = body.ljust(size)
+            content = whole if length == "announced" else iter([whole[:500], whole[500:]])
+            found = server.client.post("/v1/experiments", content=content, headers=JSON)
+            assert found.status_code == status
+        assert found.json() == {"error": {"where": "body", "message": "at most 1,000 bytes"}}
+
+
+def test_one_request_too_many_in_flight_is_503(tmp_path):
+    with serving(tmp_path / "s.db", Limits(in_flight=0)) as server:
+        found = server.client.get("/healthz")
+        assert refusal(found) == (503, "service")
+        assert found.headers["retry-after"] == "1"
+
+
+def test_too_many_requests_that_wait_are_503(server, monkeypatch):
+    path = server.make("queued")
+    monkeypatch.setattr(writer, "MOST_QUEUED", 0)
+    found = server.client.post(f"{path}/decisions", json={"context": "phone"})
+    assert refusal(found) == (503, "service")
+    assert found.headers["retry-after"] == "1"
+    monkeypatch.undo()
+    assert server.client.get(path).json()["seq"] == 1
+
+
+def test_too_many_decisions_without_a_reward_are_429(server, monkeypatch):
+    path = server.make("outstanding")
+    monkeypatch.setattr(actions, "MOST_WAITING", 3)
+    ask = f"{path}/decisions"
+    made = server.client.post(ask, json=[{"id": f"d{n}", "context": "phone"} for n in range(2)])
+    assert made.status_code == 200
+    found = server.client.post(ask, json=[{"context": "phone"}] * 2)
+    assert refusal(found) == (429, "decisions")
+    assert found.headers["retry-after"] == "1"
+    assert server.client.get(path).json()["seq"] == 3
+    assert server.client.post(ask, json={"context": "phone"}).status_code == 200
+    assert server.client.post(ask, json={"context": "phone"}).status_code == 429
+    assert server.client.post(ask, json={"id": "d0", "context": "phone"}).status_code == 200
+    server.client.post(f"{path}/rewards", json={"decision": "d0", "reward": 1})
+    assert server.client.post(ask, json={"context": "phone"}).status_code == 200
+
+
+def test_a_batch_has_a_largest_size(server):
+    path = server.make("batches")
+    asked = [{"context": "phone"}] * MOST_BATCH
+    assert len(server.client.post(f"{path}/decisions", json=asked).json()) == MOST_BATCH
+    found = server.client.post(f"{path}/decisions", json=[*asked, asked[0]])
+    assert refusal(found) == (422, "body")
+
+
+def test_arms_and_contexts_stay_bounded_by_changes_too(server, monkeypatch):
+    path = server.make("growing")
+    monkeypatch.setattr(experiment, "MOST_ARMS", 3)
+    monkeypatch.setattr(experiment, "MOST_CONTEXTS", 2)
+    arm = {"context": "phone", "features": [1, 1]}
+    assert refusal(server.client.patch(path, json={"add_arm": arm})) == (422, "add_arm")
+    new = {"name": "third", "arms": [[1, 1]]}
+    assert refusal(server.client.patch(path, json={"add_context": new})) == (422, "add_context")
+    assert server.client.patch(path, json={"add_arm": {**arm, "context": "desk"}}).is_success

@@ -1,0 +1,198 @@
+"""Stores that other code has written: decisions stand, the log says so, the service goes on."""
+
+import asyncio
+
+import pytest
+from sqlalchemy import delete
+
+from tests.service.load import LISTED, OPEN
+from thrifty.online.learner import Learner
+from thrifty.online.listed import ListedLearner
+from thrifty.online.open_contexts import OpenLearner
+from thrifty.service import actions, loading
+from thrifty.service.actions import Ask, Create, Decide, Learn
+from thrifty.service.loading import audit
+from thrifty.service.store import Store, all_events
+from thrifty.service.tables import EVENTS
+from thrifty.service.writer import Writer
+
+COMMON = {"policy": "greedy", "rewards": "gaussian", "seed": 0}
+ASKED = {"listed": {"context": "a"}, "open": {"features": [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]}}
+KINDS = {"listed": ListedLearner, "open": OpenLearner}
+
+
+@pytest.fixture
+def store(tmp_path):
+    store = Store(str(tmp_path / "store.db"))
+    yield store
+    store.close()
+
+
+@pytest.fixture(params=[LISTED, OPEN], ids=["listed", "open"])
+def name(request, store):
+    """An experiment that this code has made, with six decisions and five rewards."""
+    settings = COMMON | {key: value for key, value in request.param.items() if key != "name"}
+    name = request.param["name"]
+    run(store, Create(name, settings), *rounds(name, range(6)))
+    return name
+
+
+def rounds(name, numbers):
+    for n in numbers:
+        yield Decide(name, [(f"d{n}", ASKED[name])], [f"d{n}"])
+        if n != 3:  # one waits
+            yield Learn(name, [(f"d{n}", 1.0 - n % 3)])
+
+
+def run(store, *asked, stop=True):
+    """Carry actions out, one after the other, with a server of its own."""
+
+    async def answers(writer):
+        return [await asyncio.wait_for(writer.submit(action), 20) for action in asked]
+
+    writer = Writer(store, "holder", "http://a")
+    writer.start()
+    assert writer.ready.wait(10)
+    try:
+        return asyncio.run(answers(writer))
+    finally:
+        if not stop:  # as one that is killed: no snapshot
+            writer._leave = lambda: None
+        writer.stop()
+
+
+def upgrade(monkeypatch, version="other"):
+    for module in (loading, actions):
+        monkeypatch.setattr(module, "code", lambda: version)
+
+
+def choose_the_last_arm(monkeypatch, name):
+    """Another policy: the last arm of those on offer."""
+    choose = KINDS[name].choose
+
+    def last(self, asked, offered=None):
+        if name == "listed":
+            return choose(self, asked, (offered or ["z"])[-1:])
+        before = self.to_bytes()
+        found = choose(self, asked, offered)
+        if found.arm == len(asked) - 1:
+            return found
+        self.__dict__.update(Learner.load(before).__dict__)
+        found = choose(self, asked[-1:], offered and offered[-1:])
+        return found._replace(arm=len(asked) - 1) if len(asked) > 1 else found
+
+    monkeypatch.setattr(KINDS[name], "choose", last)
+
+
+def estimates(experiment):
+    return {key: list(column) for key, column in experiment.learner.estimates().items()}
+
+
+def log(store, name):
+    with store.reading() as connection:
+        return list(all_events(connection, name))
+
+
+def audited(store, name):
+    with store.reading() as connection:
+        return audit(connection, name)
+
+
+def test_the_log_says_that_other_code_took_over(store, name, monkeypatch):
+    before, made_by = log(store, name), loading.code()
+    upgrade(monkeypatch)
+    [[found], _] = run(store, *rounds(name, [6]))
+    after = log(store, name)
+    assert after[: len(before)] == before
+    upgraded = after[len(before)]
+    assert upgraded.kind == "upgraded"
+    assert upgraded.body == {"from": made_by, "to": "other", "differs": None}
+    assert found["seq"] == upgraded.seq + 1
+    assert [event.kind for event in after].count("upgraded") == 1
+
+
+def test_the_audit_verifies_what_this_code_has_decided(store, name, monkeypatch):
+    assert audited(store, name).unverified == 0
+    upgrade(monkeypatch)
+    assert audited(store, name)._asdict() | {"difference": ""} == {
+        "events": 0,
+        "decisions": 0,
+        "unverified": 12,
+        "seq": None,
+        "difference": "",
+    }
+    run(store, *rounds(name, [6, 7]))
+    found = audited(store, name)
+    assert (found.unverified, found.events, found.decisions, found.seq) == (13, 4, 2, None)
+    assert "13 events of other versions left out" in found.sentence(name)
+
+
+@pytest.mark.parametrize("snapshot", [True, False])
+def test_decisions_stand_where_this_code_would_decide_otherwise(store, name, monkeypatch, snapshot):
+    run(store, *rounds(name, range(6, 10)), stop=snapshot)
+    before = log(store, name)
+    assert any(event.body["arm"] != 2 for event in before if event.kind == "decision")
+    upgrade(monkeypatch)
+    choose_the_last_arm(monkeypatch, name)
+    asked = [(f"d{n}", ASKED[name]) for n in range(10)]
+    [again, fresh, _, late] = run(
+        store,
+        Decide(name, asked, [id for id, _ in asked]),
+        *rounds(name, [10]),
+        Learn(name, [("d3", 0.5)]),
+    )
+    after = log(store, name)
+    assert after[: len(before)] == before
+    [upgraded] = [event for event in after if event.kind == "upgraded"]
+    differs = next(e.seq for e in before if e.seq > 12 and e.kind == "decision")
+    assert upgraded.body["differs"] == (None if snapshot else differs)
+    known = {event.decision: event for event in before if event.kind == "decision"}
+    for found in again:
+        assert (found["seq"], found["arm"]) == (
+            known[found["id"]].seq,
+            known[found["id"]].body["arm"],
+        )
+    assert fresh[0]["arm"] == 2
+    assert late[0]["status"] == "learned"
+    if name == "listed":
+        [pulls] = run(store, Ask(name, lambda experiment: experiment.learner.estimates()["pulls"]))
+        arms = [event.body["arm"] for event in log(store, name) if event.kind == "decision"]
+        assert list(pulls)[:3] == [arms.count(arm) for arm in range(3)]
+    assert audited(store, name).seq is None
+
+
+def test_a_snapshot_that_cannot_be_read_any_more_is_replaced_by_the_log(store, name, monkeypatch):
+    def refuse(snapshot):
+        raise ValueError
+
+    before = log(store, name)
+    [known] = run(store, Ask(name, estimates))
+    upgrade(monkeypatch)
+    with monkeypatch.context() as patch:
+        patch.setattr(loading, "_restored", refuse)
+        [found] = run(store, Ask(name, estimates))
+    [[decided], _] = run(store, *rounds(name, [6]))
+    assert found == known
+    assert decided["seq"] == len(before) + 2
+    assert audited(store, name).seq is None
+
+
+def test_back_to_the_code_before(store, name, monkeypatch):
+    upgrade(monkeypatch)
+    run(store, *rounds(name, [6]))
+    monkeypatch.undo()
+    run(store, *rounds(name, [7]))
+    kinds = [event.kind for event in log(store, name)]
+    assert kinds.count("upgraded") == 2
+    found = audited(store, name)
+    assert (found.decisions, found.seq) == (1, None)
+
+
+def test_the_audit_finds_an_event_that_was_removed(store, name):
+    with store.begin() as connection:
+        connection.execute(delete(EVENTS).where(EVENTS.c.seq == 12))
+    assert audited(store, name).seq is None  # the last one; nobody can know
+    with store.begin() as connection:
+        connection.execute(delete(EVENTS).where(EVENTS.c.seq == 5))
+    found = audited(store, name)
+    assert (found.seq, found.difference) == (6, "event 5 is missing")

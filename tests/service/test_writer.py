@@ -1,0 +1,194 @@
+"""The writer: groups of requests, what fails alone, and leaders that follow each other."""
+
+import asyncio
+import time
+
+import pytest
+
+from tests.service.load import LISTED
+from thrifty.service import writer as writer_module
+from thrifty.service.actions import Alter, Ask, Create, Decide, Learn
+from thrifty.service.experiment import Experiment
+from thrifty.service.leases import LASTS, Elsewhere
+from thrifty.service.refusals import Unavailable
+from thrifty.service.store import Store, all_events
+from thrifty.service.tables import LEASES
+from thrifty.service.writer import Writer
+
+SETTINGS = {key: value for key, value in LISTED.items() if key != "name"} | {
+    "policy": "greedy",
+    "rewards": "gaussian",
+    "seed": 0,
+}
+
+
+@pytest.fixture
+def store(tmp_path):
+    store = Store(str(tmp_path / "store.db"))
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def start(store):
+    """Start writers; all are stopped at the end."""
+    started = []
+
+    def start(url, holder=None):
+        writer = Writer(store, holder or url, url)
+        writer.start()
+        assert writer.ready.wait(10)
+        started.append(writer)
+        return writer
+
+    yield start
+    for writer in started:
+        writer.stop()
+
+
+def ask(writer, *actions):
+    """The answers to actions that are submitted together."""
+
+    async def answers():
+        waiting = [writer.submit(action) for action in actions]
+        return await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), 20)
+
+    return asyncio.run(answers())
+
+
+def decide(id, name="one"):
+    return Decide(name, [(id, {"context": "a"})], [id])
+
+
+def events(store, kind, name="one"):
+    with store.begin() as connection:
+        return [event for event in all_events(connection, name) if event.kind == kind]
+
+
+def test_decisions_expire_without_a_reward_where_none_is_given(store, start):
+    writer = start("http://a")
+    ask(writer, Create("one", SETTINGS | {"expire": {"after_s": 0.1}}))
+    ask(writer, decide("x"))
+    end = time.monotonic() + 10
+    while not events(store, "expired"):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    assert [event.body for event in events(store, "expired")] == [{"reward": None}]
+    [[found]] = ask(writer, decide("y"))
+    assert found["id"] == "y"
+
+
+def test_a_fault_in_the_regular_work_does_not_end_the_writer(store, start, monkeypatch):
+    writer = start("http://a")
+    ask(writer, Create("one", SETTINGS))
+    monkeypatch.setattr(Experiment, "expire", lambda self, at: 1 / 0)
+    end = time.monotonic() + 10
+    while writer.ready.is_set():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    monkeypatch.undo()
+    [[found]] = ask(writer, decide("x"))
+    assert found["seq"] == 2
+    assert writer.ready.wait(10)
+
+
+def test_a_request_that_fails_does_not_take_others_along(store, start):
+    writer = start("http://a")
+    ask(writer, Create("one", SETTINGS), Create("two", SETTINGS))
+    wrong = Ask("two", lambda experiment: 1 / 0)
+    first, failed, last = ask(writer, decide("x"), wrong, decide("y"))
+    assert isinstance(failed, Unavailable)
+    assert [found[0]["id"] for found in (first, last)] == ["x", "y"]
+    assert [event.decision for event in events(store, "decision")] == ["x", "y"]
+
+
+def test_a_server_at_the_same_address_leads_at_once(store, start):
+    ask(start("http://a", "before"), Create("one", SETTINGS))
+    [[found]] = ask(start("http://a", "after"), decide("x"))
+    assert found["seq"] == 2
+
+
+def test_a_server_at_another_address_waits_for_the_end_of_the_lease(store, start):
+    first, second = start("http://a"), start("http://b")
+    ask(first, Create("one", SETTINGS))
+    assert ask(second, decide("x")) == [Elsewhere("http://a")]
+    first.stop()  # which gives its leases up
+    [[found]] = ask(second, decide("x"))
+    assert found["seq"] == 2
+
+
+def test_a_leader_that_was_replaced_neither_writes_nor_answers_from_memory(store, start):
+    first, second = start("http://a"), start("http://b")
+    ask(first, Create("one", SETTINGS))
+    ask(first, decide("x"))
+    hold(first)
+    with store.begin() as connection:  # the lease ends
+        connection.execute(LEASES.update().values(until=0))
+    [[found]] = ask(second, decide("y"))
+    assert found["seq"] == 3
+    [late] = ask(first, decide("z"))
+    assert isinstance(late, Unavailable)
+    [[again]] = ask(second, decide("z"))
+    assert again["seq"] == 4
+    assert ask(first, decide("z")) == [Elsewhere("http://b")]
+
+
+def test_a_leader_that_was_replaced_does_not_show_its_old_state(store, start):
+    first, second = start("http://a"), start("http://b")
+    ask(first, Create("one", SETTINGS))
+    hold(first)
+    with store.begin() as connection:
+        connection.execute(LEASES.update().values(until=0))
+    ask(second, decide("y"))
+    [late] = ask(first, Ask("one", lambda experiment: experiment.seq))
+    assert isinstance(late, Unavailable)
+
+
+def hold(writer):
+    """Keep a writer from renewing its leases: what a pause does."""
+    writer._tick = lambda: None
+
+
+def test_a_long_replay_counts_from_its_end(store, start, monkeypatch):
+    first = start("http://a")
+    ask(first, Create("one", SETTINGS))
+    first.stop()
+    load, clock = writer_module.load, [0]
+    now = Store.now
+    monkeypatch.setattr(Store, "now", lambda self, connection: now(self, connection) + clock[0])
+
+    def slow(connection, name):
+        clock[0] += 2 * LASTS
+        return load(connection, name)
+
+    monkeypatch.setattr(writer_module, "load", slow)
+    second = start("http://b")
+    ask(second, decide("x"))
+    third = start("http://c")
+    assert ask(third, decide("y")) == [Elsewhere("http://b")]
+
+
+def test_what_comes_while_the_writer_ends_is_refused(store, start):
+    writer = start("http://a")
+    ask(writer, Create("one", SETTINGS))
+
+    async def late():
+        writer._jobs.put(None)
+        writer._stopping = True
+        await asyncio.sleep(0)
+        future = asyncio.get_running_loop().create_future()
+        writer._jobs.put(writer_module.Job(decide("x"), future))
+        return await asyncio.wait_for(future, 10)
+
+    with pytest.raises(Unavailable):
+        asyncio.run(late())
+
+
+def test_a_change_and_a_reward_of_one_group_are_in_the_order_of_requests(store, start):
+    writer = start("http://a")
+    ask(writer, Create("one", SETTINGS))
+    ask(writer, decide("x"))
+    change = Alter("one", {"status": "paused"})
+    changed, learned, refused = ask(writer, change, Learn("one", [("x", 1.0)]), decide("y"))
+    assert (changed["seq"], learned[0]["seq"]) == (3, 4)
+    assert "paused" in str(refused)
