@@ -15,6 +15,8 @@ NAMES = [
     "rounds",
     "peers",
     "latency",
+    "open_contexts",
+    "real_data",
     "oam_knobs",
     "warm_start",
     "growth",
@@ -23,6 +25,10 @@ NAMES = [
     "studies",
     "frontier",
     "slopes",
+    "service",
+    "soak",
+    "drift",
+    "staleness",
 ]
 RESULTS = Path(__file__).parent / "RESULTS.md"
 README = Path(__file__).parent.parent / "README.md"

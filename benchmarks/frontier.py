@@ -18,7 +18,7 @@ TITLE = "Mean against tail"
 HORIZON, REPLICATIONS = 10**4, 400
 # by policy: the specs, up to the value of the parameter, and the values
 FAMILIES = {
-    "thrifty": ("thrifty:caution=", (0, 0.2, 0.4, 0.7, 1)),
+    "thrifty": ("thrifty:caution=", (0, 0.2, 0.4, 0.6, 0.8, 1)),
     "lints": ("lints:scale=", (0.5, 0.7, 0.85, 1)),
     "linucb": ("linucb:width=alpha,alpha=", (1, 1.5, 2, 3)),
     "vids": ("vids:draws=anew,samples=", (50,)),

@@ -108,3 +108,63 @@ def test_the_arena_is_quoted(page):
     table = documented("docs/arena.md", header)
     assert documented(page, header) == table, f"copy the first table of docs/arena.md to {page}"
     assert len(table) > 3
+
+
+def test_when_forgetting_pays():
+    def relative(memory, theta, policy="thrifty"):
+        section = "Forgetting where theta moves"
+        return column(section, memory, f"| {theta} | `{policy}` |")[0]
+
+    text = words("docs/guide.md")
+    costs = [relative(memory, "stays") for memory in ("10,000", "1,000", "100")]
+    assert (
+        "`thrifty` has {:.1f} times the regret with a memory of 10,000, {:.1f} times with 1,000 "
+        "and {:.0f} times with 100".format(*costs)
+    ) in text
+    stuck = relative("3,000", "stays", "linucb:width=alpha")
+    assert f"`linucb:width=alpha` is an exception, with {stuck:.2f} at 3,000" in text
+    turning, jumping = "a circle in 30,000 rounds", "anew every 10,000 rounds"
+    assert f"1,000 leaves {relative('1,000', turning):.3f} of the regret of `thrifty`" in text
+    assert f"every 10,000 rounds, {relative('1,000', jumping):.2f}." in text
+    assert f"those 10,000 rounds leaves {relative('10,000', jumping):.2f}." in text
+
+
+@pytest.mark.parametrize("policy", ["thrifty", "lints"])
+def test_a_memory_of_a_thirtieth_of_the_time_is_nearly_the_best(policy):
+    nearest = {
+        "a circle in 300,000 rounds": "10,000",
+        "a circle in 30,000 rounds": "1,000",
+        "a circle in 3,000 rounds": "100",
+        "anew every 10,000 rounds": "300",
+        "anew every 1,000 rounds": "100",
+    }
+    for theta, memory in nearest.items():
+        found = {
+            other: column("Forgetting where theta moves", other, f"| {theta} | `{policy}` |")[0]
+            for other in ("100", "300", "1,000", "3,000", "10,000")
+        }
+        assert found[memory] <= 1.05 * min(found.values())
+
+
+def test_what_stale_posteriors_cost():
+    """Of thrifty and lints; linucb is named apart."""
+    section, page = "Stale posteriors", words("docs/scale.md")
+
+    def of(k, kinds, policies=("thrifty", "lints")):
+        wanted = [f"| {kind} | `{policy}" for kind in kinds for policy in policies]
+        return [one for where in wanted for one in column(section, k, where)]
+
+    lags, share = ("late", "snapshots"), ["snapshots, often at first"]
+    assert f"that could be measured ({between(of('10', lags), 2)})" in page
+    assert f"k = 100 costs {between(of('100', lags), 2)} times the regret" in page
+    assert f"k = 1,000 already {between(of('1,000', lags), 1)} times" in page
+    found = [one for k in ("10", "100", "1,000", "10,000") for one in of(k, share)]
+    assert f"`thrifty` and `lints` have {between(found, 2)} times the regret" in page
+    [few], [many] = (of(k, share, ["linucb"]) for k in ("100", "10,000"))
+    assert f"{few:.2f} times the regret at k = 100 and {many:.1f} times at k = 10,000" in page
+
+
+def test_slopes_of_thrifty():
+    text = words("docs/thrifty.md")
+    for ratio in column("Growth of thrifty's regret with log n", "slope / C"):
+        assert f"{ratio:g} ±" in text
