@@ -192,7 +192,7 @@ def test_some_of_the_instances(patched, tmp_path):
 
 def test_seeds_are_what_they_were():
     """NumPy's generator must go on giving the same numbers."""
-    assert suite.UNSEEN_SEEDS[:3] == (15445, 376214, 864281)
+    assert suite.UNSEEN_SEEDS[:3] == (632158, 913698, 607369)
     assert suite.KINDS_SEEDS[:3] == (331893, 729668, 655412)
     assert suite.TUNED_SEEDS[20:23] == (202636, 768759, 823402)
     assert suite.TUNED_SEEDS[44:47] == (627122, 539017, 838734)
@@ -294,7 +294,7 @@ def test_full_and_quick_sizes():
 def test_the_suite_is_what_it_is_said_to_be():
     """The numbers in arena_words.py."""
     unseen, kinds, tuned = (suite.GROUPS[group] for group in ("unseen", "kinds", "tuned"))
-    assert (len(unseen), len(kinds), len(tuned)) == (12, 12, 131)
+    assert (len(unseen), len(kinds), len(tuned)) == (12, 12, 155)
     assert all(len(set(group)) == len(group) for group in (unseen, kinds, tuned))
     assert not set(unseen) & set(tuned)
     assert set(suite.TUNING) < {entry.instance for entry in tuned}
@@ -304,7 +304,7 @@ def test_the_suite_is_what_it_is_said_to_be():
     assert max(len(one.sets.rows) * one.sets.dimension**2 for one in first) <= 1_000
     ranked = first + others
     assert {2, 20} == {f(one.sets.dimension for one in ranked) for f in (min, max)}
-    assert {2, 50} == {f(one.sets.largest for one in ranked) for f in (min, max)}
+    assert {2, 100} == {f(one.sets.largest for one in ranked) for f in (min, max)}
     assert {0.1, 2.0} == {f(one.noise for one in ranked) for f in (min, max)}
     assert {1, 10} == {f(one.sets.contexts for one in ranked) for f in (min, max)}
     assert min(one.probabilities.min() for one in ranked) < 0.02

@@ -49,8 +49,8 @@ LEAD = (
     "not ranked on below (docs/tuning.md); or both, where these are the same. thrifty is our own: "
     "it was developed, and its defaults were chosen, on instances that include those. Policies "
     "with a prior, lints among them, assume theta ~ N(0, I), which suits instances with |theta| "
-    "from 0.2 to 3; thrifty widens it if theta or an unknown noise is larger. vids has 50 samples "
-    "of the posterior in each round, to save time; with more it may rank elsewhere.",
+    "from 0.2 to 3; thrifty widens it if theta is longer or an unknown noise far larger. vids has "
+    "50 samples of the posterior in each round, to save time; with more it may rank elsewhere.",
     "All policies play the same number of replications. In a full arena the five best of a group "
     "at a horizon, and always thrifty and lints, then play more, in addition to those that have "
     "chosen them; a ratio uses the replications that a policy shares with lints. The first "
@@ -68,7 +68,7 @@ LEAD = (
     "chance, since it is the largest of many. A run is stuck if its last tenth costs more than "
     "half of the regret of the worst arms.",
     "Covered are linear rewards, one to ten contexts that come at random, some of them rare, two "
-    "to fifty arms, 2 to 20 dimensions (at most 10 in the first group), noise from 0.1 to 2. "
+    "to a hundred arms, 2 to 20 dimensions (at most 10 in the first group), noise from 0.1 to 2. "
     "Not covered: larger problems, means that are not linear, arms or rewards that change over "
     "time, late rewards, and horizons beyond those below.",
 )
