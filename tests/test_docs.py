@@ -21,12 +21,14 @@ from thrifty.studies.study_files import StudyFile, read_study
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+# client and service: run with a server, in tests/service
+NO_EXAMPLES = ("arena", "client", "cluster", "deploy", "reproduction", "service", "tuning")
 MODULES = ["thrifty.allocation.allocations", "thrifty.allocation.bound"]
 
 
 @pytest.mark.parametrize(
     "page",
-    [page for page in PAGES if page.stem not in ("arena", "cluster", "reproduction", "tuning")],
+    [page for page in PAGES if page.stem not in NO_EXAMPLES],
     ids=lambda page: page.name,
 )
 def test_examples_print_what_they_show(page, tmp_path, monkeypatch):
@@ -80,7 +82,7 @@ def test_the_study_file_in_the_docs_is_the_study_above(tmp_path):
 
 
 def test_commands_in_the_docs_have_options_that_exist():
-    commands = {name_of(command): command.callback for command in cli.app.registered_commands}
+    commands = {name: command.callback for name, command in all_commands().items()}
     found = [
         line
         for page in PAGES
@@ -88,19 +90,28 @@ def test_commands_in_the_docs_have_options_that_exist():
     ]
     assert len(found) >= 5
     for line in found:
-        name = line.split()[0]
+        name = next(name for name in commands if f"{line} ".startswith(f"{name} "))
         known = str(inspect.signature(commands[name], eval_str=True))
-        for option in re.findall(r"--[a-z]+", line):
-            assert (
-                option in known
-                or option.removeprefix("--") in inspect.signature(commands[name]).parameters
-            ), line
+        for option in re.findall(r"--[a-z-]+", line):
+            parameter = option.removeprefix("--").replace("-", "_")
+            assert option in known or parameter in inspect.signature(commands[name]).parameters, (
+                line
+            )
 
 
 def test_every_command_is_in_the_readme():
     readme = PAGES[0].read_text()
-    for command in cli.app.registered_commands:
-        assert f"`thrifty {name_of(command)}" in readme
+    for name in all_commands():
+        assert f"`thrifty {name}" in readme
+
+
+def all_commands():
+    """The commands by name; of a group with its name before, as in "tokens make"."""
+    found = {name_of(command): command for command in cli.app.registered_commands}
+    for group in cli.app.registered_groups:
+        own = group.typer_instance.registered_commands
+        found |= {f"{group.name} {name_of(command)}": command for command in own}
+    return found
 
 
 def name_of(command):
