@@ -192,7 +192,7 @@ def test_some_of_the_instances(patched, tmp_path):
 
 def test_seeds_are_what_they_were():
     """NumPy's generator must go on giving the same numbers."""
-    assert suite.UNSEEN_SEEDS[:3] == (632158, 913698, 607369)
+    assert suite.UNSEEN_SEEDS[:3] == (650004, 900031, 435431)
     assert suite.KINDS_SEEDS[:3] == (331893, 729668, 655412)
     assert suite.TUNED_SEEDS[20:23] == (202636, 768759, 823402)
     assert suite.TUNED_SEEDS[44:47] == (627122, 539017, 838734)
