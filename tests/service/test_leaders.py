@@ -6,7 +6,8 @@ from contextlib import ExitStack, suppress
 
 import httpx
 import pytest
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy import text
+from sqlalchemy.exc import InternalError
 
 from tests.service.load import Account, check, load, make_experiments
 from tests.service.postgres import Postgres
@@ -112,7 +113,8 @@ def test_a_leader_that_stops_hands_over_at_once(servers, store, account):
 
 def test_a_leader_that_was_paused_cannot_write(servers, store, account):
     leader, other = leader_of(servers)
-    with load([server.url for server in servers], account, clients=8):
+    # many clients: those that ask the paused server wait for a while before they ask the other one
+    with load([server.url for server in servers], account, clients=24):
         account.wait_for(20)
         begun = time.monotonic()
         leader.pause()
@@ -126,22 +128,26 @@ def test_a_leader_that_was_paused_cannot_write(servers, store, account):
     assert gap < 2 * LEASE, f"{gap:.1f} s"
 
 
-def test_a_leader_that_is_paused_while_it_commits_keeps_no_lock(store, monkeypatch):
+@pytest.mark.parametrize("before", [0, 1, 3])  # events that it has sent before
+def test_a_leader_that_is_paused_while_it_commits_keeps_no_lock(store, monkeypatch, before):
     monkeypatch.setattr(leases, "LASTS", 0)  # they have ended when others ask
+    name, events = f"paused-{before}", [Event(n, "changed", 0, None, {}) for n in range(4)]
     first, second = Store(store), Store(store)
     paused, active = Leases(first, "first", "http://a"), Leases(second, "second", "http://b")
     with first.begin() as connection:
-        assert paused.acquire(connection, "one") is None
-    with suppress(SQLAlchemyError), first.begin() as connection:
-        assert paused.lost(connection, ["one"]) == []
+        assert paused.acquire(connection, name) is None
+    with suppress(InternalError), first.begin() as connection:  # its connection was ended
+        assert paused.lost(connection, [name]) == []
+        append(connection, name, events[:before])
         begun = time.monotonic()  # here it is paused
         with second.begin() as other:
-            assert active.acquire(other, "one") is None
+            other.execute(text("SET LOCAL lock_timeout = '10s'"))  # fails instead of waiting
+            assert active.acquire(other, name) is None
         assert time.monotonic() - begun < LONGEST_GAP / 2
-        append(connection, "one", [Event(1, "created", 0, None, {})])
+        append(connection, name, events[before:])
     with first.reading() as connection:
-        assert last_seq(connection, "one") == 0
+        assert last_seq(connection, name) == 0
     with first.begin() as connection:
-        assert paused.lost(connection, ["one"]) == ["one"]
+        assert paused.lost(connection, [name]) == [name]
     for one in (first, second):
         one.close()
