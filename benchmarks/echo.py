@@ -11,6 +11,7 @@ from fastapi import Request, Response
 from thrifty.service.answers import answer
 from thrifty.service.app import make_app
 from thrifty.service.routes import Decisions
+from thrifty.service.serving import tune_collector
 
 
 def main() -> None:
@@ -26,6 +27,7 @@ def main() -> None:
         found = [one.model_dump(exclude_none=True) for one in items]
         return answer(found if many else found[0])
 
+    tune_collector()
     print(address, flush=True)
     config = uvicorn.Config(app, log_config=None, access_log=False)
     uvicorn.Server(config).run(sockets=[listening])

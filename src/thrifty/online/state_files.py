@@ -128,13 +128,9 @@ def expect(holds: bool, where: str, expected: str, got: object) -> None:
 
 def to_text(content: dict[str, Any]) -> str:
     """The text of a state file."""
-    document = {
-        "format": FORMAT,
-        "version": VERSION,
-        "digest": _digest(content),
-        "learner": content,
-    }
-    return json.dumps(document) + "\n"
+    text = json.dumps(content)
+    head = json.dumps({"format": FORMAT, "version": VERSION, "digest": _digest(text)})
+    return f'{head[:-1]}, "learner": {text}}}\n'
 
 
 def read(source: str | os.PathLike[str] | bytes) -> dict[str, Any]:
@@ -154,7 +150,7 @@ def read(source: str | os.PathLike[str] | bytes) -> dict[str, Any]:
     if version not in (3, VERSION):
         raise BadFile(f"{path}: version {VERSION} of a learner's state expected, got {version!r}")
     content = document.get("learner")
-    if not isinstance(content, dict) or document.get("digest") != _digest(content):
+    if not isinstance(content, dict) or document.get("digest") != _digest(json.dumps(content)):
         raise BadFile(f"{path}: the digest does not match: the file was changed or damaged")
     return content
 
@@ -165,5 +161,5 @@ def _text_of(path: str | os.PathLike[str]) -> str:
     return read_whole(Path(path), size)
 
 
-def _digest(content: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -133,7 +133,7 @@ class Experiment:
         before = self.learner.to_bytes() if follow else b""
         decided = self._choose(given)
         known = {key: event.body[key] for key in DECIDED}
-        found = {key: getattr(decided, key) for key in DECIDED}
+        found = _found(decided)
         differs = None if found == known else f"{found} instead of {known}"
         if follow and found["arm"] != known["arm"]:
             self.learner = Learner.load(before)
@@ -156,8 +156,7 @@ class Experiment:
         self.counts["explored"] += explores
         self.cost += decided.gap
         self.history.count_decision(at, decided.gap, explores)
-        found = {key: getattr(decided, key) for key in DECIDED}
-        return self._event(DECISION, at, {**given, **found}, id)
+        return self._event(DECISION, at, {**given, **_found(decided)}, id)
 
     def _rewarded(self, id: str, reward: float) -> None:
         del self.waiting[id]
@@ -213,6 +212,12 @@ class Experiment:
         kept["waiting"] = {id: Waiting(*one) for id, one in kept["waiting"].items()}
         vars(found).update(kept)
         return found
+
+
+def _found(decided: th.Decision) -> dict[str, Any]:
+    """What is answered, by the names in DECIDED."""
+    _, _, arm, name, label, gap, probability = decided
+    return {"arm": arm, "name": name, "label": label, "probability": probability, "gap": gap}
 
 
 def _only(given: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from thrifty.service.answers import answer
 from thrifty.service.experiment import DECISION, Experiment, check_settings
 from thrifty.service.exports import parquet
 from thrifty.service.guard import Guarded, scope
-from thrifty.service.ids import new_id
+from thrifty.service.ids import new_ids
 from thrifty.service.leases import Elsewhere
 from thrifty.service.metrics import metrics_text
 from thrifty.service.refusals import NotFound, Unavailable
@@ -146,7 +146,8 @@ def _add_decisions(routes: APIRouter) -> None:
         many = isinstance(asked, list)
         items = asked if isinstance(asked, list) else [asked]
         own = [one.id for one in items if one.id is not None]
-        decisions = [(one.id or new_id(), one.__dict__) for one in items]
+        new = iter(new_ids(len(items) - len(own)))
+        decisions = [(one.id or next(new), one.__dict__) for one in items]
         found = await service_of(request).ask(request, Decide(name, decisions, own, many))
         return _single_or_many(found, many)
 

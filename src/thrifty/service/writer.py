@@ -271,7 +271,7 @@ class Writer(Thread):
         """
         found = {}
         for name, (experiment, snapshot, _) in self.experiments.items():
-            due = max(every, 2 * len(experiment.waiting)) if every > 1 else 1
+            due = max(every, 4 * len(experiment.waiting)) if every > 1 else 1
             if experiment.seq - snapshot >= due:
                 found[name] = take_snapshot(experiment)
         return found
