@@ -62,6 +62,8 @@ class Learner:
     sets: Any
     state: Any  # of the policy
     _random: bool  # whether the policy draws random numbers
+    _normal: bool  # and of which kind
+    _uniform: bool
     _reference: Any  # to Online
     _decide: Callable[..., Any]
     _update: Callable[..., Any]
@@ -287,6 +289,8 @@ class Learner:
             "sets": sets,
             "state": state,
             "_random": state.ledger.normals.size + state.ledger.uniforms.size > 0,
+            "_normal": state.ledger.normals.size > 0,
+            "_uniform": state.ledger.uniforms.size > 0,
             "_reference": entry_for(refer, state)(Online(state, self._progress)),
             "_chances": {},
         }
@@ -401,11 +405,14 @@ class Learner:
 
     def _write_draws(self) -> None:
         """Write the random draws of the next decision into the ledger."""
-        if self._made - self._first_of_block == BLOCK:
-            self._draw()
         used, ledger = self._made - self._first_of_block, self.state.ledger
-        ledger.normals[:] = self._normal_block[used]
-        ledger.uniforms[:] = self._uniform_block[used]
+        if used == BLOCK:
+            self._draw()
+            used = 0
+        if self._normal:
+            ledger.normals[:] = self._normal_block[used]
+        if self._uniform:
+            ledger.uniforms[:] = self._uniform_block[used]
 
     def _estimate_chances(self, indices: Iterable[int], rows: Floats) -> None:
         """Estimate the probability of each of the rows (n, d) on offer, by their indices (n,).

@@ -34,6 +34,7 @@ MOST_EXPIRED = 1_000  # decisions that are given up at once: others wait meanwhi
 ASKED = ("context", "features", "names", "available")  # what a decision is asked with
 DECIDED = ("arm", "name", "label", "probability", "gap")  # what is answered
 ACTIVE = "active"
+_new = tuple.__new__
 ROUNDING = 1e-9  # a gap below this share of the noise is none: the arms are the same
 
 
@@ -150,7 +151,7 @@ class Experiment:
         return cast(OpenLearner, self.learner).choose(given["features"], given.get("names"))
 
     def _decided(self, id: str, given: dict[str, Any], decided: th.Decision, at: int) -> Event:
-        self.waiting[id] = Waiting(decided.id, at)
+        self.waiting[id] = _new(Waiting, (decided.id, at))  # faster than Waiting(...)
         self.counts["decisions"] += 1
         explores = decided.gap > ROUNDING * self.learner.noise
         self.counts["explored"] += explores

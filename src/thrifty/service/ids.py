@@ -4,6 +4,7 @@ import secrets
 import time
 from threading import Lock
 
+_VARIANT = {digit: "89ab"[n % 4] for n, digit in enumerate("0123456789abcdef")}
 _lock = Lock()
 _last = 0  # time of the last id, in units of 1 / 4096 milliseconds
 
@@ -23,12 +24,12 @@ def new_ids(count: int) -> list[str]:
     with _lock:
         first = max(_last + 1, time.time_ns() * 4096 // 1_000_000)
         _last = first + count - 1
-    random = secrets.token_bytes(8 * count)
-    return [_text(first + n, random[8 * n : 8 * n + 8]) for n in range(count)]
+    digits = secrets.token_hex(8 * count)
+    return [_text(first + n, digits[16 * n : 16 * n + 16]) for n in range(count)]
 
 
-def _text(ticks: int, random: bytes) -> str:
-    """A UUID of a time, in units of 1 / 4096 milliseconds, and 8 random bytes."""
-    high = f"{(ticks >> 12) << 16 | 0x7000 | ticks & 0xFFF:016x}"
-    low = f"{int.from_bytes(random) & 0x3FFFFFFFFFFFFFFF | 1 << 63:016x}"
-    return f"{high[:8]}-{high[8:12]}-{high[12:]}-{low[:4]}-{low[4:]}"
+def _text(ticks: int, random: str) -> str:
+    """A UUID of a time, in units of 1 / 4096 milliseconds, and 16 random hexadecimal digits."""
+    time = f"{ticks:015x}"  # the last three digits are the fraction
+    variant = _VARIANT[random[0]]
+    return f"{time[:8]}-{time[8:12]}-7{time[12:]}-{variant}{random[1:4]}-{random[4:]}"

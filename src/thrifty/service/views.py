@@ -91,8 +91,17 @@ def _arm(
 
 def decision_reply(event: Event) -> dict[str, Any]:
     """A DecisionReply."""
-    found = {key: event.body[key] for key in DECIDED}
-    return {"id": event.decision, "seq": event.seq, "context": event.body.get("context"), **found}
+    body = event.body
+    return {
+        "id": event.decision,
+        "seq": event.seq,
+        "context": body.get("context"),
+        "arm": body["arm"],
+        "name": body["name"],
+        "label": body["label"],
+        "probability": body["probability"],
+        "gap": body["gap"],
+    }
 
 
 def decision_detail(experiment: Experiment, events: dict[str, Event]) -> dict[str, Any]:
