@@ -68,7 +68,7 @@ class UnknownName(ThriftyError, LookupError):
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         known = list(known)
         near = get_close_matches(name, known[:MOST_COMPARED], n=1, cutoff=0.5)
-        advice = f"did you mean {near[0]!r}?" if near else f"known: {_listed(known)}"
+        advice = f"did you mean {near[0]!r}?" if near else f"known: {_listed(known) or 'none'}"
         super().__init__(f"unknown {kind} {name!r}; {advice}")
         self.kind, self.name, self.suggestion = kind, name, near[0] if near else None
 

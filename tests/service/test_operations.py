@@ -199,3 +199,25 @@ def test_a_back_up_under_load_can_be_restored(tmp_path):
         assert made["seq"] == shown["seq"] + 1
         assert 50 <= shown["seq"] <= at_least
     audit_all(tmp_path / "copy.db")
+
+
+def test_commands_about_a_store_that_is_not_there(tmp_path):
+    path = tmp_path / "none.db"
+    for command in (("audit",), ("tokens", "list"), ("tokens", "revoke", "x")):
+        done = thrifty(*command, "--store", str(path))
+        assert done.returncode == 2
+        assert (
+            done.stderr == f"thrifty: {path}: no such file; pass --store with that of the service\n"
+        )
+    assert not path.exists()
+
+
+def test_an_audit_of_a_store_without_experiments(tmp_path):
+    path = str(tmp_path / "store.db")
+    assert thrifty("tokens", "make", "joe", "--scope", "admin", "--store", path).returncode == 0
+    assert thrifty("audit", "--store", path).stdout == f"{path} has no experiments\n"
+    done = thrifty("audit", "shop", "--store", path)
+    assert (done.returncode, done.stderr) == (
+        2,
+        "thrifty: unknown experiment 'shop'; known: none\n",
+    )

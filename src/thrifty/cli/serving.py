@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from thrifty.errors import InvalidInput, MissingPackage, escaped
+from thrifty.errors import MissingPackage, UnknownName, escaped
 
 if TYPE_CHECKING:
     from thrifty.service.store import Store
@@ -28,12 +28,12 @@ PACKAGES = (
 
 
 @contextmanager
-def _opened(command: str, url: str) -> "Iterator[Store]":
+def _opened(command: str, url: str, *, must_exist: bool = True) -> "Iterator[Store]":
     """The store of a command, closed at the end."""
     MissingPackage.check(command, *PACKAGES, extra="service")
     from thrifty.service.store import Store
 
-    store = Store(url)
+    store = Store(url, must_exist=must_exist)
     try:
         yield store
     finally:
@@ -79,7 +79,9 @@ def audit(
         known = list(statuses(connection))
         for name in experiments or []:
             if name not in known:
-                raise InvalidInput("audit", f"one of {', '.join(known)}", name)
+                raise UnknownName("experiment", name, known)
+        if not known:
+            print(f"{escaped(store)} has no experiments")
         failed = False
         for name in experiments or known:
             with progress_bar(f"replaying {name}", last_seq(connection, name)) as bar:
@@ -97,7 +99,10 @@ def make_token(
     store: StoreUrl = DEFAULT_STORE,
 ) -> None:
     """Make a token and print it. It is not shown again."""
-    with _opened("thrifty tokens", store) as opened, opened.begin() as connection:
+    with (
+        _opened("thrifty tokens", store, must_exist=False) as opened,
+        opened.begin() as connection,
+    ):
         from thrifty.service.tokens import make_token as made
 
         print(made(connection, name, scope))

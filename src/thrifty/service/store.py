@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Engine, create_engine, delete, event, func, i
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
-from thrifty.errors import InvalidInput
+from thrifty.errors import BadFile, InvalidInput
 from thrifty.service.tables import EVENTS, EXPERIMENTS, LEASES, SNAPSHOTS
 
 MIGRATIONS = Path(__file__).parent / "migrations"
@@ -77,10 +77,13 @@ def now() -> int:
 
 
 class Store:
-    """A database, migrated to the newest schema."""
+    """A database, migrated to the newest schema; must_exist: do not make a new SQLite file."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, must_exist: bool = False) -> None:
         self.engine = _engine(url)
+        file = self.engine.url.database if self.engine.dialect.name == "sqlite" else None
+        if must_exist and file is not None and not Path(file).is_file():
+            raise BadFile(f"{file}: no such file; pass --store with that of the service")
         self.shared = self.engine.dialect.name != "sqlite"  # whether several machines may use it
         migrate(self.engine)
 
