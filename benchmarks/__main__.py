@@ -25,6 +25,7 @@ NAMES = [
     "studies",
     "frontier",
     "slopes",
+    "first_edition",
     "service",
     "soak",
     "drift",

@@ -9,7 +9,7 @@ from thrifty.report.wording import plain, with_error
 
 TITLE = "Growth of thrifty's regret with log n"
 NAMES = ("end-of-optimism:eps=0.05,a=2", "orthogonal")
-REPLICATIONS = 20
+REPLICATIONS = 100
 EARLY, LATE = 10**6, 10**8
 
 
