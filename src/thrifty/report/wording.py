@@ -35,8 +35,8 @@ def power(n: int) -> str:
 
 
 def count(number: int, noun: str, plural: str = "") -> str:
-    """A number with a noun: `1 arm`, `2 arms`."""
-    return f"{number} {noun if number == 1 else plural or noun + 's'}"
+    """A number with a noun: `1 arm`, `2,000 arms`."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 def listing(items: Sequence[str]) -> str:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection
 
 from thrifty.numerics.fingerprints import PACKAGE, fingerprint
+from thrifty.report.wording import count
 from thrifty.service.experiment import CREATED, DECISION, UPGRADED, Experiment
 from thrifty.service.store import (
     PAGE,
@@ -119,8 +120,11 @@ class Audit(NamedTuple):
 
     def sentence(self, name: str) -> str:
         """The result in a line."""
-        checked = f"{self.decisions:,} decisions, {self.events:,} events computed again"
-        left = f"; {self.unverified:,} events of other versions left out" if self.unverified else ""
+        checked = (
+            f"{count(self.decisions, 'decision')}, {count(self.events, 'event')} computed again"
+        )
+        unverified = count(self.unverified, "event")
+        left = f"; {unverified} of other versions left out" if self.unverified else ""
         if self.seq is None:
             return f"{name}: {checked}, all the same{left}"
         return f"{name}: event {self.seq} differs: {self.difference}{left}"

@@ -111,3 +111,4 @@ def _log_as_json() -> None:
     handler.setFormatter(_JsonLines())
     logging.basicConfig(handlers=[handler], level=logging.INFO, force=True)
     logging.getLogger("thrifty").handlers.clear()
+    logging.getLogger("httpx").setLevel(logging.WARNING)  # a line for each request passed on
