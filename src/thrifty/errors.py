@@ -88,7 +88,7 @@ class ServiceError(ThriftyError):
     """
 
     def __init__(self, message: str, *, status: int, where: str = "") -> None:
-        super().__init__(message)
+        super().__init__(f"{where}: {message}" if where else message)
         self.status, self.where = status, where
 
 

@@ -134,3 +134,25 @@ def test_columns_are_kept_with_the_state():
         assert kept.sets.columns == ("price", "size")
         kept.add_arm(0, FRAME[["size", "price"]].loc["both"], name="again")
         assert kept.sets.arms(0)[3].tolist() == [0.9, 0.5]
+
+
+def test_open_contexts_and_maps_name_arms_by_the_index():
+    chosen = th.Greedy().learner(columns=["price", "size"]).choose(FRAME)
+    assert chosen.name in FRAME.index
+    shared = th.Greedy().learner(features=th.features.shared(["price", "size"]))
+    assert shared.choose(FRAME[1:2]).name == "video"
+    assert shared.choose(FRAME[1:2], names=["mine"]).name == "mine"
+    assert shared.choose(FRAME.reset_index(drop=True)[1:2]).name == "0"
+    product = th.features.product(FRAME, ["age"])
+    assert product.arms == ("banner", "video", "both")
+    assert th.features.product(FRAME, ["age"], names=["a", "b", "c"]).arms == ("a", "b", "c")
+    with pytest.raises(th.InvalidInput, match="a name not used before"):
+        shared.choose(FRAME.set_axis(["x", "y", "x"]))
+
+
+def test_a_map_gives_whole_features():
+    disjoint = th.features.disjoint(["a", "b"], ["age"], bias=False)
+    assert disjoint.whole({"age": 3.0}).tolist() == [[3, 0], [0, 3]]
+    assert disjoint.whole({"age": 3.0}, ["b"]).tolist() == [[0, 3]]
+    product = th.features.product([[2.0], [5.0]], ["age"], bias=False)
+    assert product.whole([3.0]).tolist() == [[6], [15]]

@@ -141,7 +141,8 @@ def make_app(service):
 
 
 async def _refused(request, refusal):
-    error = {"where": refusal.where, "message": str(refusal)}
+    message = str(refusal).removeprefix(f"{refusal.where}: ")
+    error = {"where": refusal.where, "message": message}
     return JSONResponse({"error": error}, refusal.status)
 
 
@@ -173,7 +174,7 @@ class _Failing:
 
     async def _answer(self, send, status, retry_after=None):
         head = [] if retry_after is None else [(b"retry-after", str(retry_after).encode())]
-        error = {"where": "service", "message": f"service: told to answer {status}"}
+        error = {"where": "service", "message": f"told to answer {status}"}
         await send({"type": "http.response.start", "status": status, "headers": head})
         await send({"type": "http.response.body", "body": json.dumps({"error": error}).encode()})
 

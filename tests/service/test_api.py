@@ -139,24 +139,50 @@ def test_an_unknown_experiment_is_not_found(server):
 
 
 @pytest.mark.parametrize(
-    ("body", "headers"),
+    ("body", "headers", "where"),
     [
-        (b"{", JSON),
-        (b'{"context": NaN', JSON),
-        (b"\xff\xfe", JSON),
-        (b"[" * 100_000, JSON),
-        (b'{"context": "phone"}', {}),
-        (b'{"context": "phone"}', {"Content-Type": "text/plain"}),
-        (b"context=phone", {"Content-Type": "application/x-www-form-urlencoded"}),
+        (b"{", JSON, "body"),
+        (b'{"context": NaN', JSON, "body"),
+        (b"\xff\xfe", JSON, "body"),
+        (b"[" * 100_000, JSON, "body"),
+        (b'{"context": "phone"}', {}, "Content-Type"),
+        (b'{"context": "phone"}', {"Content-Type": "text/plain"}, "Content-Type"),
+        (b"x=1", {"Content-Type": "application/x-www-form-urlencoded"}, "Content-Type"),
     ],
     ids=range(7),
 )
-def test_what_is_not_json_is_400(server, body, headers):
+def test_what_is_not_json_is_400(server, body, headers, where):
     path = ensure(server, "unread")
     before = state_of(server, "unread")
     found = server.client.post(f"{path}/decisions", content=body, headers=headers)
-    assert refusal(found)[:2] == (400, "body")
+    assert refusal(found)[:2] == (400, where)
     assert state_of(server, "unread") == before
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ('{"context" "phone"}', "not JSON: Expecting ':' delimiter at character 11"),
+        ('{"contxt": "phone"}', "there is no such key"),
+        ('{"context": 3}', "text expected"),
+        ('{"context": "phone", "id": "a/b"}', "letters, digits, spaces and _.~- expected"),
+        ('{"context": "a\\u0007"}', "text without control characters expected"),
+        ("3", "an object {...} expected"),
+    ],
+)
+def test_mistakes_are_told_without_words_of_python(server, body, message):
+    path = ensure(server, "unread")
+    found = server.client.post(f"{path}/decisions", content=body, headers=JSON)
+    assert message in found.json()["error"]["message"]
+
+
+def test_lists_of_nothing_are_answered_with_nothing(server):
+    path = ensure(server, "nothing")
+    before = state_of(server, "nothing")
+    for what in ("decisions", "rewards"):
+        found = server.client.post(f"{path}/{what}", json=[])
+        assert (found.status_code, found.json()) == (200, [])
+    assert state_of(server, "nothing") == before
 
 
 def ensure(server, name, **settings):
@@ -172,7 +198,6 @@ def ensure(server, name, **settings):
         ("", "body"),
         ("null", "body"),
         ("3", "body"),
-        ("[]", "body"),
         ('{"context": 3}', "context"),
         ('{"context": "no such"}', "context"),
         ('{"context": "\\ud800"}', "context"),

@@ -15,6 +15,7 @@ from thrifty.errors import InvalidInput, ServiceError, Unreachable
 from thrifty.service.refusals import Conflict
 from thrifty.service.replies import RemoteDecision
 from thrifty.service.requests import ExperimentRequests
+from thrifty.service.retries import Answer, failure
 from thrifty.service.tokens import Token
 
 SETS = th.ActionSets(
@@ -358,3 +359,43 @@ def test_both_clients_have_the_same_methods():
         type(kind("http://127.0.0.1:1").experiment("a")) for kind in (th.Client, th.AsyncClient)
     )
     assert methods(waiting) == methods(asynchronous)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda client, shop: client.create("x", expire=3600), "expire: a rule such as"),
+        (lambda client, shop: shop.learn_many(["x"]), "[0]: a decision and its reward expected"),
+        (lambda client, shop: shop.learn_many([3]), "[0]: a decision and its reward expected"),
+    ],
+)
+def test_mistakes_that_are_not_sent(service, client, shop, call, message):
+    with pytest.raises(th.InvalidInput) as refused:
+        call(client, shop)
+    assert str(refused.value).startswith(message)
+    assert service.requests == []
+
+
+def test_a_change_may_have_any_key(client, shop):
+    with pytest.raises(ServiceError):
+        shop.change(self=1)
+
+
+def test_a_closed_client_says_so(running):
+    client = th.Client(running[1])
+    client.close()
+    with pytest.raises(th.Unreachable, match="the client was closed"):
+        client.experiments()
+
+
+def test_where_no_service_runs():
+    with (
+        th.Client("http://127.0.0.1:1", retries=0) as client,
+        pytest.raises(th.Unreachable, match=r"is the service running there\?"),
+    ):
+        client.experiments()
+
+
+def test_an_error_about_a_token_says_how_to_pass_one():
+    error = failure(Answer(401, {"error": {"where": "Authorization", "message": "no"}}, None))
+    assert "THRIFTY_TOKEN" in str(error)

@@ -104,7 +104,7 @@ def _object(text: str, where: str) -> dict[str, Any]:
     try:
         found = json.loads(text)
     except ValueError as error:
-        raise InvalidInput(where, "JSON", str(error)) from None
+        raise BadFile(f"{where}: not JSON: {error}") from None
     if not isinstance(found, dict):
         raise InvalidInput(where, "an object {...}", found)
     return found

@@ -1,5 +1,6 @@
 """Commands of the decision service: serve, audit, tokens."""
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
@@ -103,9 +104,13 @@ def make_token(
         _opened("thrifty tokens", store, must_exist=False) as opened,
         opened.begin() as connection,
     ):
+        from thrifty.service.tokens import has_admin
         from thrifty.service.tokens import make_token as made
 
         print(made(connection, name, scope))
+        if not has_admin(connection):
+            advice = "make one for yourself with --scope admin"
+            print(f"thrifty: no token has the scope admin: {advice}", file=sys.stderr)
 
 
 @tokens.command("list")

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 
 from thrifty.errors import InvalidInput
 from thrifty.numerics.arrays import Floats, Ints, numeric
-from thrifty.problem.frames import check_columns, columns_of, numbers_of
+from thrifty.problem.frames import check_columns, columns_of, index_names, numbers_of
 from thrifty.problem.names import arm_index, listed_names
 
 DISJOINT, PRODUCT, SHARED = "disjoint", "product", "shared"
@@ -100,7 +100,7 @@ class FeatureMap:
         if self.kind == SHARED:
             if available is not None:
                 raise InvalidInput("available", "nothing: pass the rows on offer", available)
-            return values, np.zeros(len(values), np.int64), None
+            return values, np.zeros(len(values), np.int64), index_names(context)
         if len(values) != 1:
             raise InvalidInput("features", "one row, of the context", values.shape)
         if available is None:
@@ -113,6 +113,13 @@ class FeatureMap:
             self._blocks(chosen),
             names,
         )
+
+    def whole(self, context: Any, available: Sequence[str | int] | None = None) -> Floats:
+        """Features (K, d) of the arms on offer, as a learner without a map, or a service, takes
+        them.
+        """
+        rows, blocks, _ = self.rows(context, available)
+        return whole_rows(rows, blocks, self.dimension)
 
     def played(self, contexts: Any, arms: Sequence[str | int]) -> tuple[Floats, Ints]:
         """Features (n, width) and blocks (n,) of arms that were played in contexts (n, p).
@@ -201,6 +208,15 @@ class FeatureMap:
         return arm_index(arm, self.arms, f"a name, or an index below {len(self.arms)}")
 
 
+def whole_rows(rows: Floats, blocks: Ints, dimension: int) -> Floats:
+    """Rows (K, w) about some blocks of theta as rows (K, d)."""
+    width = rows.shape[1]
+    whole = np.zeros((len(rows), dimension))
+    for n, block in enumerate(blocks[: len(rows)]):
+        whole[n, block * width : (block + 1) * width] = rows[n]
+    return whole
+
+
 def disjoint(
     arms: Sequence[str],
     columns: Sequence[str] | None = None,
@@ -228,7 +244,8 @@ def product(
     values = numeric(rows, "arms", "rows of numbers")
     if values.ndim != 2 or not np.isfinite(values).all():
         raise InvalidInput("arms", "finite rows of numbers, one for each arm", values.shape)
-    given = [str(k) for k in range(len(values))] if names is None else names
+    given = index_names(arms) if names is None else names
+    given = [str(k) for k in range(len(values))] if given is None else given
     if len(given) != len(values):
         raise InvalidInput("names", f"{len(values)} names (one for each arm)", len(given))
     found = columns_of(arms) or tuple(f"arm{i}" for i in range(values.shape[1]))

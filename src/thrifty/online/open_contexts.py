@@ -9,12 +9,12 @@ from thrifty.errors import InvalidInput
 from thrifty.numerics.arrays import Floats, Ints, numeric
 from thrifty.numerics.compilation import direct_call, entry_for
 from thrifty.online.decisions import ArmReport, Decision, Explanation, Pending
-from thrifty.online.features import FeatureMap
+from thrifty.online.features import FeatureMap, whole_rows
 from thrifty.online.learner import Learner
 from thrifty.online.step import LARGEST_FEATURE, decide_open, observe_open, update_open
 from thrifty.policies.base import Policy
 from thrifty.problem.action_sets import MOST_DIMENSIONS
-from thrifty.problem.frames import columns_of, numbers_of
+from thrifty.problem.frames import columns_of, index_names, numbers_of
 from thrifty.problem.names import listed_names
 
 FIRST_CAPACITY = 16  # arms on offer at first; doubled when there are more
@@ -110,7 +110,8 @@ class OpenLearner(Learner):
 
         features: (K, d), an array, nested lists, or a data frame with a row for each arm; K may
         differ from call to call. With a feature map: what the map is made for. names: of the arms;
-        their indices by default. available: arms of the map that are on offer; all by default.
+        by default the index of the data frame, if that is of strings, or else 0, 1, ... available:
+        arms of the map that are on offer; all by default.
         """
         offer = self._offered(features, names, available)
         rows = offer.rows
@@ -247,7 +248,7 @@ class OpenLearner(Learner):
         elif available is not None:
             raise InvalidInput("available", "nothing: pass the features on offer", available)
         else:
-            rows, given = self._rows(features), None
+            rows, given = self._rows(features), index_names(features)
             blocks = np.zeros(len(rows), np.int64)
         if len(rows) == 0:
             raise InvalidInput("features", "at least one arm", rows.shape)
@@ -292,11 +293,7 @@ class OpenLearner(Learner):
 
     def _whole(self, rows: Floats, blocks: Ints) -> Floats:
         """Rows (K, w) of some blocks as rows (K, d)."""
-        width = rows.shape[1]
-        whole = np.zeros((len(rows), self.sets.dimension))
-        for n, block in enumerate(blocks[: len(rows)]):
-            whole[n, block * width : (block + 1) * width] = rows[n]
-        return whole
+        return whole_rows(rows, blocks, self.sets.dimension)
 
     def _make_room(self, arms: int) -> None:
         """Continue with room for more arms on offer."""

@@ -7,6 +7,7 @@ import numpy as np
 
 from thrifty.errors import InvalidInput
 from thrifty.numerics.arrays import Floats, numeric
+from thrifty.problem.names import listed_names
 
 
 def columns_of(frame: Any) -> tuple[str, ...] | None:
@@ -38,6 +39,12 @@ def arm_table(data: Any) -> ArmTable | None:
 def _strings(index: Any) -> tuple[str, ...] | None:
     names = tuple(index)
     return names if names and all(isinstance(name, str) for name in names) else None
+
+
+def index_names(data: Any) -> tuple[str, ...] | None:
+    """The names of the rows of a data frame: its index, where that is of strings."""
+    names = _strings(getattr(data, "index", ())) if columns_of(data) is not None else None
+    return None if names is None else listed_names(names, "index")
 
 
 def numbers_of(frame: Any, columns: Sequence[str] | None, where: str) -> Floats:

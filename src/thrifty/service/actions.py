@@ -33,8 +33,9 @@ class Create:
         return []
 
     def run(self, group: Group) -> Any:
-        if self.name in statuses(group.connection):
-            raise Conflict("name", f"there is an experiment {self.name} already")
+        if (status := statuses(group.connection).get(self.name)) is not None:
+            archived = " (archived)" if status == "archived" else ""
+            raise Conflict("name", f"there is an experiment {self.name} already{archived}")
         add_experiment(group.connection, self.name, group.at)
         experiment = Experiment(self.name, self.settings, group.at)
         group.writer.leases.acquire(group.connection, self.name)

@@ -22,7 +22,7 @@ from thrifty.service.leases import LASTS, Elsewhere
 from thrifty.service.page_files import page_router
 from thrifty.service.refusals import Refusal, Unavailable, place
 from thrifty.service.routes import make_routes
-from thrifty.service.schemas import ErrorReply
+from thrifty.service.schemas import LABEL_PATTERN, NAME_PATTERN, ErrorReply
 from thrifty.service.store import Store
 from thrifty.service.writer import Action, Writer
 
@@ -36,6 +36,22 @@ KEPT = ("authorization", "content-type", "accept")  # headers that are passed on
 ERRORS = (400, 401, 403, 404, 409, 413, 422, 429, 503)
 # how pydantic names alternatives, such as a decision or a list of them, in the place of an error
 BRANCHES = ("DecisionRequest", "RewardRequest", "list[", "literal[", "constrained-")
+
+# instead of pydantic's messages, which are about Python
+MESSAGES = {
+    "extra_forbidden": "there is no such key",
+    "missing": "it is missing",
+    "model_attributes_type": "an object {...} expected",
+    "model_type": "an object {...} expected",
+    "list_type": "a list [...] expected",
+    "string_type": "text expected",
+    "float_type": "a number expected",
+    "int_type": "a whole number expected",
+}
+PATTERNS = {
+    NAME_PATTERN: "letters, digits, spaces and _.~- expected, the first a letter, a digit or _",
+    LABEL_PATTERN: "text without control characters expected",
+}
 
 
 class Service:
@@ -121,11 +137,22 @@ def _invalid(_: Request, error: Exception) -> Response:
     """A body or a parameter that does not fit the schema: 400 if it cannot even be parsed."""
     assert isinstance(error, RequestValidationError)
     first = _most_telling(list(error.errors()))
-    if first["type"] == "json_invalid" or isinstance(first.get("input"), bytes):
-        return error_answer(400, "body", "JSON expected, with Content-Type: application/json")
+    if first["type"] == "json_invalid":
+        reason, position = first["ctx"]["error"], first["loc"][-1]
+        return error_answer(400, "body", f"not JSON: {reason} at character {position}")
+    if isinstance(first.get("input"), bytes):
+        return error_answer(400, "Content-Type", "application/json expected")
     parts = [one for one in first["loc"][1:] if not _is_branch(one)]
     where = "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in parts).lstrip(".")
-    return error_answer(422, shortened(where or str(first["loc"][0])), first["msg"])
+    return error_answer(422, shortened(where or str(first["loc"][0])), _message(first))
+
+
+def _message(error: dict[str, Any]) -> str:
+    """What is wrong, in words for a person who has written JSON."""
+    if error["type"] == "string_pattern_mismatch":
+        return PATTERNS[error["ctx"]["pattern"]]
+    message: str = MESSAGES.get(error["type"], error["msg"])
+    return message
 
 
 def _most_telling(errors: list[dict[str, Any]]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from thrifty.display import frame
-from thrifty.errors import MissingPackage
+from thrifty.errors import InvalidInput, MissingPackage
 from thrifty.problem.action_sets import ActionSets
 from thrifty.service.replies import LogEntry, RemoteDecision, RemoteExplanation, log_columns
 from thrifty.service.requests import ExperimentRequests, Json, create, list_experiments
@@ -138,7 +138,7 @@ class Experiment:
         """Settings, counts, estimates and history."""
         return self._transport.send(self._requests.info())
 
-    def change(self, **changes: Any) -> Json:
+    def change(self, /, **changes: Any) -> Json:
         """Change policy, expire, status, or arms and contexts, all or nothing; returns `info`.
 
         changes: status, policy, expire, add_context, remove_context, add_arm, remove_arm.
@@ -269,7 +269,7 @@ class AsyncExperiment:
         """Settings, counts, estimates and history."""
         return await self._transport.send(self._requests.info())
 
-    async def change(self, **changes: Any) -> Json:
+    async def change(self, /, **changes: Any) -> Json:
         """Change the experiment, as Experiment.change."""
         return await self._transport.send(self._requests.change(changes))
 
@@ -309,6 +309,8 @@ def _settings(
     expire: Mapping[str, Any] | None,
 ) -> Json:
     """The settings of a new experiment, by name."""
+    if expire is not None and not isinstance(expire, Mapping):
+        raise InvalidInput("expire", 'a rule such as {"after_s": 3600, "reward": 0}', expire)
     settings = {"policy": policy, "dimension": dimension, "noise": noise, "rewards": rewards}
     return {**settings, "seed": seed, "expire": None if expire is None else dict(expire)}
 

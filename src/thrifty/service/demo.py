@@ -26,6 +26,7 @@ SHOP: dict[str, Any] = {
 }
 CLICKS = (0.12, 0.3, 0.2, 0.15)  # theta of the shop
 PRICES: dict[str, Any] = {"name": "demo-prices", "dimension": 3, "policy": "thrifty"}
+SILENT = 0.1  # share of visitors of whom nothing is heard: their decisions expire
 PAUSE = 0.05  # seconds between visitors
 
 
@@ -60,7 +61,7 @@ def _wait(client: httpx.Client) -> None:
 
 
 def _visit_shop(client: httpx.Client, rng: random.Random) -> None:
-    """A visitor sees one of three, and clicks, or leaves without a word."""
+    """A visitor sees one of three, and clicks or not; one in ten leaves without a word."""
     number = rng.randrange(2)
     context = SHOP["contexts"][number]
     made = client.post("/v1/experiments/demo-shop/decisions", json={"context": context["name"]})
@@ -68,8 +69,9 @@ def _visit_shop(client: httpx.Client, rng: random.Random) -> None:
         decision = made.json()
         vector = context["arms"][decision["arm"]]
         mean = sum(x * theta for x, theta in zip(vector, CLICKS, strict=True))
-        if rng.random() < mean:
-            _reward(client, "demo-shop", decision["id"], 1.0)
+        clicks = rng.random() < mean
+        if rng.random() > SILENT:
+            _reward(client, "demo-shop", decision["id"], float(clicks))
 
 
 def _ask_for_price(client: httpx.Client, rng: random.Random) -> None:

@@ -135,7 +135,7 @@ class ExperimentRequests:
         self, rewards: Iterable[tuple[RemoteDecision | str, float]]
     ) -> Request[list[str]]:
         """The rewards of several decisions, all or none."""
-        bodies = [_reward(*pair, f"[{i}].") for i, pair in enumerate(rewards)]
+        bodies = [_reward(*_pair(one, f"[{i}]"), f"[{i}].") for i, one in enumerate(rewards)]
         return Request(
             "POST", f"{self.path}/rewards", lambda reply: [one["status"] for one in reply], bodies
         )
@@ -153,6 +153,14 @@ class ExperimentRequests:
 
 def _id(decision: RemoteDecision | str) -> str:
     return decision.id if isinstance(decision, RemoteDecision) else decision
+
+
+def _pair(given: Any, where: str) -> tuple[Any, Any]:
+    try:
+        decision, reward = given
+    except (TypeError, ValueError):
+        raise InvalidInput(where, "a decision and its reward", given) from None
+    return decision, reward
 
 
 def _reward(decision: RemoteDecision | str, reward: float, where: str) -> Json:

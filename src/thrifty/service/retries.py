@@ -49,6 +49,8 @@ def failure(answer: Answer) -> ServiceError | None:
         where, message = str(error["where"]), str(error["message"])
     except (KeyError, TypeError):
         where, message = "", f"not an answer of a thrifty service (status {answer.status})"
+    if answer.status == 401:
+        message += "; pass it as token=, or to commands as --token or THRIFTY_TOKEN"
     return ServiceError(message, status=answer.status, where=where)
 
 

@@ -44,11 +44,11 @@ LOG_PAGE = 10_000
 AT_ONCE = 100  # experiments of the list that are asked for together
 PARQUET = "application/vnd.apache.parquet"
 Decisions = Annotated[
-    DecisionRequest | Annotated[list[DecisionRequest], Field(min_length=1, max_length=MOST_BATCH)],
+    DecisionRequest | Annotated[list[DecisionRequest], Field(max_length=MOST_BATCH)],
     Body(),
 ]
 Rewards = Annotated[
-    RewardRequest | Annotated[list[RewardRequest], Field(min_length=1, max_length=MOST_BATCH)],
+    RewardRequest | Annotated[list[RewardRequest], Field(max_length=MOST_BATCH)],
     Body(),
 ]
 

@@ -9,12 +9,10 @@ from thrifty.service.tables import LONGEST_NAME
 MOST_ARMS, MOST_CONTEXTS, MOST_DIMENSIONS, MOST_BATCH = 1_000, 1_000, 1_000, 1_000
 
 # names that can stand in a path: no slash, no control characters, not "." or ".."
-Name = Annotated[
-    str, StringConstraints(max_length=LONGEST_NAME, pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.~ -]*$")
-]
-Label = Annotated[
-    str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")
-]
+NAME_PATTERN = r"^[A-Za-z0-9_][A-Za-z0-9_.~ -]*$"
+LABEL_PATTERN = r"^[^\x00-\x1f\x7f]+$"
+Name = Annotated[str, StringConstraints(max_length=LONGEST_NAME, pattern=NAME_PATTERN)]
+Label = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=LABEL_PATTERN)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Row = Annotated[list[Number], Field(min_length=1, max_length=MOST_DIMENSIONS)]
 Rows = Annotated[list[Row], Field(min_length=1, max_length=MOST_ARMS)]

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Engine, create_engine, delete, event, func, i
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
-from thrifty.errors import BadFile, InvalidInput
+from thrifty.errors import BadFile, InvalidInput, escaped
 from thrifty.service.tables import EVENTS, EXPERIMENTS, LEASES, SNAPSHOTS
 
 MIGRATIONS = Path(__file__).parent / "migrations"
@@ -305,7 +305,9 @@ def migrate(engine: Engine) -> None:
             config.attributes["connection"] = connection
             command.upgrade(config, "head")
     except SQLAlchemyError as error:
-        raise InvalidInput("store", "a database that can be opened", str(error.args[0])) from None
+        place = engine.url.render_as_string(hide_password=True)
+        reason = escaped(str(error.args[0]).strip().partition("\n")[0])
+        raise BadFile(f"{place}: the store cannot be opened: {reason}") from None
 
 
 def _engine(url: str) -> Engine:

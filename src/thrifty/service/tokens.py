@@ -74,6 +74,11 @@ def read_tokens(connection: Connection) -> dict[str, Token] | None:
     return {token.id: token for token in tokens if token.revoked is None} if tokens else None
 
 
+def has_admin(connection: Connection) -> bool:
+    """Whether some token that is not revoked has the scope admin."""
+    return any("admin" in token.scopes for token in (read_tokens(connection) or {}).values())
+
+
 def check(tokens: Mapping[str, Token] | None, header: str | None, scope: str) -> None:
     """Raise Unauthorized or Forbidden unless an Authorization header allows a scope.
 

@@ -47,7 +47,8 @@ class Connection:
         what = str(error) or type(error).__name__
         if not request.repeatable and not isinstance(error, NOT_SENT):
             raise Unreachable(f"{self.url}: {what}; whether the change was made is not known")
-        return attempts.pause(Unreachable(f"{self.url}: {what}"))
+        hint = "; is the service running there?" if isinstance(error, NOT_SENT) else ""
+        return attempts.pause(Unreachable(f"{self.url}: {what}{hint}"))
 
     def after_answer(
         self, attempts: Attempts, request: Request[Any], response: httpx.Response
@@ -80,6 +81,8 @@ class Transport:
 
     def send(self, request: Request[T]) -> T:
         """Send a request, perhaps several times, and read the reply."""
+        if self._http.is_closed:
+            raise Unreachable(f"{self.connection.url}: the client was closed")
         attempts, arguments = self.connection.attempts(), self.connection.arguments(request)
         while True:
             try:
@@ -106,6 +109,8 @@ class AsyncTransport:
 
     async def send(self, request: Request[T]) -> T:
         """Send a request, perhaps several times, and read the reply."""
+        if self._http.is_closed:
+            raise Unreachable(f"{self.connection.url}: the client was closed")
         attempts, arguments = self.connection.attempts(), self.connection.arguments(request)
         while True:
             try:

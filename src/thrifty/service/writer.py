@@ -170,7 +170,8 @@ class Writer(Thread):
         if name not in self.experiments:
             if name not in self.leases.fences:
                 raise NotFound("experiment", f"no experiment {name}")
-            LOG.info("leading", extra={"experiment": name, "fence": self.leases.fences[name]})
+            known = {"experiment": name, "fence": self.leases.fences[name]}
+            LOG.info("leading experiment %s", name, extra=known)
             self.experiments[name] = load(connection, name)
         return self.experiments[name].experiment
 
@@ -244,7 +245,9 @@ class Writer(Thread):
             with self.store.begin() as connection:
                 group = Group(self, connection, {})
                 for name in self.leases.lost(connection, list(self.experiments)):
-                    LOG.warning("lost", extra={"experiment": name})
+                    LOG.warning(
+                        "experiment %s has another leader", name, extra={"experiment": name}
+                    )
                     self.experiments.pop(name)
                     self.leases.fences.pop(name)
                 self.leases.renew(connection)

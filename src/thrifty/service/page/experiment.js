@@ -71,7 +71,7 @@ function tiles({ counts, mean_reward, exploration }) {
     tile("decisions", count(counts.decisions)),
     tile("mean reward", number(mean_reward)),
     tile("rewards waiting", count(counts.waiting)),
-    tile("rewards given up", count(counts.expired)),
+    tile("rewards that expired", count(counts.expired)),
     tile("share of exploration", percent(exploration.share)),
     tile("cost of exploration", number(exploration.cost)));
 }
