@@ -572,3 +572,24 @@ def test_many_arms_change_quickly():
     begun = time.process_time()
     learner.add_arm(0, [2.0, 1.0])
     assert time.process_time() - begun < 2  # 5 s when every name was compared with all others
+
+
+@pytest.mark.parametrize("kind", ["listed", "open"])
+@pytest.mark.parametrize("policy", [th.Thrifty(), th.LinTS(), th.LinUCB(width="alpha")])
+def test_decisions_since_a_mark_can_be_undone(kind, policy):
+    rng = np.random.default_rng(0)
+    if kind == "listed":
+        learner, asked = policy.learner(th.ActionSets([rng.normal(size=(4, 3))])), [0] * 300
+    else:
+        learner = policy.learner(dimension=3)
+        asked = [rng.normal(size=(size, 3)) for size in [4] * 200 + [40] * 100]  # needs more room
+    for one in asked[:20]:
+        learner.learn(learner.choose(one), float(rng.normal()))
+    waiting = learner.choose(asked[0])
+    before, mark = learner.to_bytes(), learner.mark()
+    made = [learner.choose(one) for one in asked]
+    learner.rewind(mark)
+    assert learner.to_bytes() == before
+    assert [learner.choose(one) for one in asked] == made
+    learner.learn(waiting, 1.0)
+    learner.learn(made[-1], 1.0)

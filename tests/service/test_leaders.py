@@ -1,5 +1,6 @@
 """Two servers of one PostgreSQL: one leads an experiment, the other passes requests on to it."""
 
+import asyncio
 import os
 import time
 from contextlib import ExitStack, suppress
@@ -9,12 +10,18 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import InternalError
 
+from tests.command_line import thrifty
 from tests.service.load import Account, check, load, make_experiments
 from tests.service.postgres import Postgres
 from tests.service.processes import Server
+from tests.service.test_writer import SETTINGS
+from thrifty.errors import ThriftyError
 from thrifty.service import leases
+from thrifty.service import writer as writer_module
+from thrifty.service.actions import Create, Decide
 from thrifty.service.leases import LASTS, Leases
 from thrifty.service.store import Event, Store, append, last_seq
+from thrifty.service.writer import Writer
 
 KILLS = int(os.environ.get("THRIFTY_KILLS", "4"))
 LEASE = LASTS / 1e6  # seconds
@@ -151,3 +158,62 @@ def test_a_leader_that_is_paused_while_it_commits_keeps_no_lock(store, monkeypat
         assert paused.lost(connection, [name]) == [name]
     for one in (first, second):
         one.close()
+
+
+def test_a_leader_keeps_its_lease_while_it_reads_a_long_log(store, monkeypatch):
+    """Two writers that need longer than a lease lasts would take it from each other for ever."""
+    monkeypatch.setattr(leases, "LASTS", 1_000_000)
+    monkeypatch.setattr(leases, "BEAT", 0.2)
+    read = writer_module.load
+
+    def slow(connection, name):
+        time.sleep(2)
+        return read(connection, name)
+
+    both = [Store(store), Store(store)]
+    writers = [Writer(one, f"slow-{n}", f"http://{n}") for n, one in enumerate(both)]
+    for writer in writers:
+        writer.start()
+    answers(writers[0], Create("long", SETTINGS))
+    writers[0].experiments.pop("long")  # as after a start
+    monkeypatch.setattr(writer_module, "load", slow)
+    decide = Decide("long", [("x", {"context": "a"})], ["x"])
+    begun = time.monotonic()
+    found = [answers(writer, decide) for writer in writers]
+    assert [one for one in found if isinstance(one, list)], found
+    assert time.monotonic() - begun < 10
+    for writer in writers:
+        writer.stop()
+    for one in both:
+        one.close()
+
+
+def test_a_paused_server_that_makes_an_experiment_keeps_no_lock(store):
+    first, second = Store(store), Store(store)
+    paused, active = Leases(first, "first", "http://a"), Leases(second, "second", "http://b")
+    with suppress(InternalError), first.begin() as connection:  # its connection was ended
+        assert paused.acquire(connection, "new") is None
+        begun = time.monotonic()  # here it is paused
+        with second.begin() as other:
+            assert active.acquire(other, "new") is None
+        assert time.monotonic() - begun < LONGEST_GAP / 2
+    for one in (first, second):
+        one.close()
+
+
+def test_a_store_that_several_servers_share_needs_an_address_for_each(store):
+    done = thrifty("serve", "--store", store, "--host", "0.0.0.0")
+    assert done.returncode == 2
+    assert done.stderr.startswith("thrifty: --url: the address at which other servers")
+
+
+def answers(writer, action):
+    """The answer to an action, which may be an error."""
+
+    async def asked():
+        return await asyncio.wait_for(asyncio.gather(writer.submit(action)), 20)
+
+    try:
+        return asyncio.run(asked())[0]
+    except ThriftyError as error:
+        return error

@@ -6,6 +6,7 @@ import signal
 import sqlite3
 import subprocess
 import time
+from contextlib import closing
 from threading import Thread
 
 import httpx
@@ -221,3 +222,37 @@ def test_an_audit_of_a_store_without_experiments(tmp_path):
         2,
         "thrifty: unknown experiment 'shop'; known: none\n",
     )
+
+
+@pytest.mark.parametrize(
+    "store", ["postgres://joe:secret@nowhere/x", "mysql://joe:secret@nowhere/x"]
+)
+def test_passwords_are_not_shown(store):
+    done = thrifty("serve", "--store", store)
+    assert (done.returncode, "secret" in done.stderr) == (2, False)
+
+
+def test_a_store_of_a_newer_version_is_refused_in_a_line(tmp_path):
+    path = tmp_path / "store.db"
+    assert (
+        thrifty("tokens", "make", "joe", "--scope", "admin", "--store", str(path)).returncode == 0
+    )
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+    done = thrifty("audit", "--store", str(path))
+    assert done.returncode == 2
+    assert done.stderr.endswith("store.db: a newer version of thrifty has made it\n")
+
+
+def test_an_experiment_that_cannot_be_read_leaves_the_others_in_the_list(tmp_path):
+    path = tmp_path / "store.db"
+    with serving(path) as running:
+        for name in ("good", "bad"):
+            running.make(name)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("DELETE FROM snapshots WHERE experiment = 'bad'")
+        connection.execute("UPDATE events SET body = '{}' WHERE experiment = 'bad'")
+    with serving(path) as running:
+        found = running.client.get("/v1/experiments")
+        assert (found.status_code, [one["name"] for one in found.json()]) == (200, ["good"])
+        assert running.client.get("/v1/experiments/bad").status_code == 503

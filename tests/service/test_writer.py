@@ -10,7 +10,7 @@ from thrifty.service import writer as writer_module
 from thrifty.service.actions import Alter, Ask, Create, Decide, Learn
 from thrifty.service.experiment import Experiment
 from thrifty.service.leases import LASTS, Elsewhere
-from thrifty.service.refusals import Unavailable
+from thrifty.service.refusals import Conflict, Unavailable
 from thrifty.service.store import Store, all_events
 from thrifty.service.tables import LEASES
 from thrifty.service.writer import Writer
@@ -80,16 +80,22 @@ def test_decisions_expire_without_a_reward_where_none_is_given(store, start):
 
 def test_a_fault_in_the_regular_work_does_not_end_the_writer(store, start, monkeypatch):
     writer = start("http://a")
-    ask(writer, Create("one", SETTINGS))
-    monkeypatch.setattr(Experiment, "expire", lambda self, at: 1 / 0)
+    ask(writer, Create("one", SETTINGS), Create("two", SETTINGS))
+    kept = Experiment.expire
+
+    def expire(self, at):
+        return 1 / 0 if self.name == "one" else kept(self, at)
+
+    monkeypatch.setattr(Experiment, "expire", expire)
     end = time.monotonic() + 10
-    while writer.ready.is_set():
+    while "one" in writer.experiments:
         assert time.monotonic() < end
         time.sleep(0.05)
+    assert "two" in writer.experiments  # which does not suffer
+    assert writer.is_ready()
     monkeypatch.undo()
     [[found]] = ask(writer, decide("x"))
     assert found["seq"] == 2
-    assert writer.ready.wait(10)
 
 
 def test_a_request_that_fails_does_not_take_others_along(store, start):
@@ -192,3 +198,67 @@ def test_a_change_and_a_reward_of_one_group_are_in_the_order_of_requests(store, 
     changed, learned, refused = ask(writer, change, Learn("one", [("x", 1.0)]), decide("y"))
     assert (changed["seq"], learned[0]["seq"]) == (3, 4)
     assert "paused" in str(refused)
+
+
+def test_snapshots_are_taken_though_no_reward_comes(store, start, monkeypatch):
+    monkeypatch.setattr(writer_module, "SNAPSHOT_EVERY", 10)
+    monkeypatch.setattr(writer_module, "LONGEST_REPLAY", 30)
+    writer = start("http://a")
+    ask(writer, Create("one", SETTINGS))
+    ask(writer, Decide("one", [(str(n), {"context": "a"}) for n in range(100)]))
+    end = time.monotonic() + 10
+    while writer.experiments["one"].snapshot == 0:
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    assert writer.experiments["one"].snapshot == 101
+
+
+def test_a_late_reward_is_refused_before_the_decision_is_given_up(store, start, monkeypatch):
+    monkeypatch.setattr(Experiment, "expire", lambda self, at: iter(()))  # as after a restart
+    writer = start("http://a")
+    ask(writer, Create("one", SETTINGS | {"expire": {"after_s": 1}}), decide("x"), decide("y"))
+    assert ask(writer, Learn("one", [("x", 1.0)]))[0][0]["status"] == "learned"
+    time.sleep(1.1)
+    [refused] = ask(writer, Learn("one", [("y", 1.0)]))
+    assert str(refused) == "[0].reward: decision y has expired"
+    assert isinstance(refused, Conflict)
+    assert ask(writer, Learn("one", [("x", 1.0)]))[0][0]["status"] == "already"
+
+
+def test_many_decisions_expire_in_a_tick(store, start):
+    writer = start("http://a")
+    ask(writer, Create("one", SETTINGS | {"expire": {"after_s": 0.01, "reward": 0.0}}))
+    for first in range(0, 20_000, 1000):
+        ids = range(first, first + 1000)
+        ask(writer, Decide("one", [(str(n), {"context": "a"}) for n in ids]))
+    end = time.monotonic() + 8
+    while writer.experiments["one"].experiment.counts["expired"] < 20_000:
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def test_a_writer_that_works_for_long_is_not_ready_meanwhile(store, start, monkeypatch):
+    monkeypatch.setattr(writer_module, "SILENT", 0.2)
+    writer = start("http://a")
+    ask(writer, Create("one", SETTINGS))
+    monkeypatch.setattr(writer_module, "TICK", 0.05)  # it turns often
+    ask(writer, Ask("one", lambda experiment: 0))
+    assert writer.is_ready()
+    seen = []
+
+    def slow(experiment):
+        time.sleep(0.5)
+        seen.append(writer.is_ready())
+
+    ask(writer, Ask("one", slow))
+    assert seen == [False]
+
+
+def test_a_change_of_the_status_does_not_save_the_learner(store, start, monkeypatch):
+    writer = start("http://a")
+    ask(writer, Create("one", SETTINGS))
+    learner = type(writer.experiments["one"].experiment.learner)
+    monkeypatch.setattr(learner, "to_bytes", lambda self: 1 / 0)
+    [found] = ask(writer, Alter("one", {"status": "paused", "expire": {"after_s": 3}}))
+    assert (found["status"], found["expire"]["after_s"]) == ("paused", 3)
+    monkeypatch.undo()

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from threading import RLock
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -102,6 +102,7 @@ class Learner:
         self._busy = False  # whether a compiled call may have changed the state
         self._settling: int | None = None  # the decision that the last such call was about
         self._rollback: list[tuple[Any, Any]] | None = None  # arrays, and what they were before
+        self._learned: int | None = None  # a decision that was learned, and still waits
         self._make_lock()
         self._start(sets, seed)
 
@@ -137,6 +138,19 @@ class Learner:
         finally:
             if self._is_owned():
                 self._release()
+
+    def mark(self) -> "Mark":
+        """What `rewind` needs; nothing may be learned or cancelled in between."""
+        return Mark(dict(self.__dict__), copies([self.state, self._progress]))
+
+    def rewind(self, mark: "Mark") -> None:
+        """Undo the decisions since a mark, as if they had never been made."""
+        with self._lock:
+            for id in range(mark.attributes["_made"], self._made):
+                self.pending.pop(id, None)
+            for array, before in mark.arrays:
+                array[...] = before
+            self.__dict__.update(mark.attributes)
 
     def cancel(self, decision: Decision | int) -> None:
         """Withdraw a decision that will get no reward: it no longer counts as a pull or a visit."""
@@ -351,6 +365,9 @@ class Learner:
             for array, before in self._rollback:
                 array[...] = before
             self._rollback = None
+        if self._learned is not None:
+            self.pending.pop(self._learned, None)
+            self._learned = None
         done = self._progress[0]
         if done.decisions > self._made:
             last = int(done.context), int(done.row), int(done.label)
@@ -432,6 +449,24 @@ class Learner:
 def _loaded(content: bytes, policy: Policy | None, features: FeatureMap | None) -> Learner:
     """The learner of a pickle."""
     return Learner.load(content, policy=policy, features=features)
+
+
+class Mark(NamedTuple):
+    """A learner as it was, but for the decisions that wait."""
+
+    attributes: dict[str, Any]
+    arrays: list[tuple[Any, Any]]  # and what they were
+
+
+def copies(state: Iterable[Any]) -> list[tuple[Any, Any]]:
+    """The arrays of a state, each with a copy."""
+    found: list[tuple[Any, Any]] = []
+    for part in state:
+        if hasattr(part, "_fields"):
+            found += copies(part)
+        elif isinstance(part, np.ndarray):
+            found.append((part, part.copy()))
+    return found
 
 
 def check_decision(decision: Any) -> None:

@@ -18,7 +18,7 @@ from thrifty.online.changes import (
     without_context,
 )
 from thrifty.online.decisions import ArmReport, Decision, Explanation, Pending
-from thrifty.online.learner import Learner
+from thrifty.online.learner import Learner, copies
 from thrifty.online.step import decide, observe_listed, update
 from thrifty.policies.base import Policy
 from thrifty.policies.shared.ledger import Renumbering
@@ -239,10 +239,11 @@ class ListedLearner(Learner):
 
     def _learn_removed(self, id: int, features: Floats, reward: float) -> None:
         """Learn from the reward of an arm that was removed: in Python, so that it can be undone."""
-        self._rollback, self._busy = _copies(self.state), True
+        self._rollback, self._busy = copies(self.state), True
         self.policy.learn_removed(self.state, features, reward)
-        pending = {other: one for other, one in self.pending.items() if other != id}
-        self.__dict__.update(pending=pending, _rollback=None, _busy=False)  # one instruction
+        self.__dict__.update(_rollback=None, _learned=id)  # one instruction
+        del self.pending[id]
+        self.__dict__.update(_learned=None, _busy=False)
 
     def counted(self, pending: Pending) -> tuple[int, int, int]:
         """The context, row and vector that counted a decision; -1 where removed since."""
@@ -282,14 +283,3 @@ class ListedLearner(Learner):
     def _arm_index(self, m: int, arm: str | int) -> int:
         names = self.sets.arm_names[m]
         return arm_index(arm, names, f"an index from 0 to {len(names) - 1}")
-
-
-def _copies(state: Any) -> list[tuple[Any, Any]]:
-    """The arrays of a state, each with a copy."""
-    found: list[tuple[Any, Any]] = []
-    for part in state:
-        if hasattr(part, "_fields"):
-            found += _copies(part)
-        elif isinstance(part, np.ndarray):
-            found.append((part, part.copy()))
-    return found

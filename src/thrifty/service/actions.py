@@ -36,9 +36,11 @@ class Create:
         if (status := statuses(group.connection).get(self.name)) is not None:
             archived = " (archived)" if status == "archived" else ""
             raise Conflict("name", f"there is an experiment {self.name} already{archived}")
-        add_experiment(group.connection, self.name, group.at)
         experiment = Experiment(self.name, self.settings, group.at)
-        group.writer.leases.acquire(group.connection, self.name)
+        # first: from then on the database does not wait for a server that stands still
+        if group.writer.leases.acquire(group.connection, self.name) is not None:
+            raise Conflict("name", f"another server is making an experiment {self.name}")
+        add_experiment(group.connection, self.name, group.at)
         group.writer.experiments[self.name] = Loaded(experiment, 0, ())
         body = {"settings": self.settings, "code": code()}
         group.add(self.name, Event(1, CREATED, group.at, None, body))
@@ -139,6 +141,8 @@ class Learn:
         for n, (id, reward) in enumerate(self.rewards):
             try:
                 if id in experiment.waiting and id not in fresh:
+                    if experiment.is_overdue(id, group.at):
+                        raise Conflict("reward", f"decision {id} has expired")
                     fresh[id] = experiment.learner.check_reward(reward)
                 elif fresh.get(id) != reward:
                     _check_already(id, reward, known.get(id, {}))

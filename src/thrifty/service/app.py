@@ -20,10 +20,11 @@ from thrifty.service.answers import error_answer
 from thrifty.service.gate import Gate, Limits
 from thrifty.service.leases import LASTS, Elsewhere
 from thrifty.service.page_files import page_router
-from thrifty.service.refusals import Refusal, Unavailable, place
+from thrifty.service.refusals import NoAnswer, Refusal, Unavailable, place
 from thrifty.service.routes import make_routes
 from thrifty.service.schemas import LABEL_PATTERN, NAME_PATTERN, ErrorReply
 from thrifty.service.store import Store
+from thrifty.service.transports import NOT_SENT
 from thrifty.service.writer import Action, Writer
 
 LOG = logging.getLogger("thrifty.service")
@@ -33,7 +34,7 @@ STARTING = 10.0  # seconds until the store must answer
 # it, and whoever asks again is answered by the next.
 HOP_TIMEOUT = httpx.Timeout(LASTS / 1e6, connect=1.0)
 KEPT = ("authorization", "content-type", "accept")  # headers that are passed on
-ERRORS = (400, 401, 403, 404, 409, 413, 422, 429, 503)
+ERRORS = (400, 401, 403, 404, 409, 413, 422, 429, 503, 504)
 # how pydantic names alternatives, such as a decision or a list of them, in the place of an error
 BRANCHES = ("DecisionRequest", "RewardRequest", "list[", "literal[", "constrained-")
 
@@ -85,9 +86,14 @@ class Service:
         try:
             target = leader.url.rstrip("/") + path
             return await self.http.request(method, target, content=body, headers=headers)
+        except NOT_SENT:
+            raise Unavailable("experiment", "its leader does not answer; try again") from None
         except Exception as error:  # uvloop has errors of its own for connections that have ended
             if not isinstance(error, httpx.HTTPError):
                 LOG.error("not passed on", exc_info=error)
+            if method == "PATCH":  # all other requests may be made again
+                unknown = "its leader has not answered: whether it was changed is not known"
+                raise NoAnswer("experiment", unknown) from None
             raise Unavailable("experiment", "its leader does not answer; try again") from None
 
 

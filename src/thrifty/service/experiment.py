@@ -30,7 +30,6 @@ CREATED, CHANGED, DECISION, REWARD, EXPIRED, UPGRADED = (
     "upgraded",
 )
 MOST_WAITING = 1_000_000  # decisions without a reward
-MOST_EXPIRED = 1_000  # decisions that are given up at once: others wait meanwhile
 ASKED = ("context", "features", "names", "available")  # what a decision is asked with
 DECIDED = ("arm", "name", "label", "probability", "gap")  # what is answered
 ACTIVE = "active"
@@ -93,15 +92,14 @@ class Experiment:
         return self._event(REWARD, at, {"reward": reward}, id)
 
     def expire(self, at: int) -> Iterator[Event]:
-        """Give up the decisions that have waited too long."""
+        """Give up the decisions that have waited too long, the oldest first."""
+        while self.waiting and self.is_overdue(id := next(iter(self.waiting)), at):
+            yield self._expired(id, self.settings["expire"].get("reward"), at)
+
+    def is_overdue(self, id: str, at: int) -> bool:
+        """Whether a decision has waited too long for its reward."""
         rule = self.settings.get("expire")
-        for _ in range(MOST_EXPIRED):
-            if not rule or not self.waiting:
-                return
-            id, oldest = next(iter(self.waiting.items()))
-            if oldest.at + rule["after_s"] * 1e6 > at:
-                return
-            yield self._expired(id, rule.get("reward"), at)
+        return rule is not None and self.waiting[id].at + rule["after_s"] * 1e6 <= at
 
     def change(self, change: dict[str, Any], at: int) -> Event:
         """Change arms, contexts, parameters or the status: all of it or nothing."""
@@ -131,13 +129,13 @@ class Experiment:
 
     def _replay_decision(self, event: Event, follow: bool) -> str | None:
         given = {key: event.body[key] for key in ASKED if key in event.body}
-        before = self.learner.to_bytes() if follow else b""
+        before = self.learner.mark() if follow else None
         decided = self._choose(given)
         known = {key: event.body[key] for key in DECIDED}
         found = _found(decided)
         differs = None if found == known else f"{found} instead of {known}"
-        if follow and found["arm"] != known["arm"]:
-            self.learner = Learner.load(before)
+        if before is not None and found["arm"] != known["arm"]:
+            self.learner.rewind(before)
             decided = self._choose(_only(given, known))
         assert event.decision is not None
         self._decided(event.decision, given, decided, event.at)
@@ -178,12 +176,15 @@ class Experiment:
         return self._event(EXPIRED, at, {"reward": reward}, id)
 
     def _change(self, change: dict[str, Any]) -> None:
-        before, settings = self.learner.to_bytes(), dict(self.settings)
+        settings = dict(self.settings)
+        # for many decisions that wait, this takes its time
+        before = self.learner.to_bytes() if change.keys() - {"status", "expire"} else None
         try:
             for key, value in change.items():
                 CHANGES[key](self, value)
         except BaseException:
-            self.learner, self.settings = Learner.load(before), settings
+            self.learner = self.learner if before is None else Learner.load(before)
+            self.settings = settings
             raise
         self.status = change.get("status", self.status)
 
@@ -200,15 +201,15 @@ class Experiment:
         kept = {
             key: value for key, value in vars(self).items() if key not in ("learner", "history")
         }
-        kept["learner"] = self.learner.to_bytes().decode()
         kept["history"] = self.history.to_json()
-        return json.dumps(kept).encode()
+        return self.learner.to_bytes() + json.dumps(kept).encode()  # the learner is one line
 
     @classmethod
     def from_bytes(cls, state: bytes) -> "Experiment":
         """The experiment of a snapshot."""
-        kept, found = json.loads(state), cls.__new__(cls)
-        kept["learner"] = Learner.load(kept["learner"].encode())
+        learner, _, rest = state.partition(b"\n")
+        kept, found = json.loads(rest), cls.__new__(cls)
+        kept["learner"] = Learner.load(learner)
         kept["history"] = History.from_json(kept["history"])
         kept["waiting"] = {id: Waiting(*one) for id, one in kept["waiting"].items()}
         vars(found).update(kept)

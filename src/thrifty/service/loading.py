@@ -10,12 +10,11 @@ from thrifty.numerics.fingerprints import PACKAGE, fingerprint
 from thrifty.report.wording import count
 from thrifty.service.experiment import CREATED, DECISION, UPGRADED, Experiment
 from thrifty.service.store import (
-    PAGE,
     Event,
     Snapshot,
     all_events,
     append,
-    last_events,
+    events_about_all,
     last_seq,
     last_snapshot,
     now,
@@ -105,8 +104,7 @@ def _restored(snapshot: Snapshot) -> Experiment:
 
 
 def _upgrades(connection: Connection, name: str) -> tuple[int, ...]:
-    found = last_events(connection, name, UPGRADED, PAGE)
-    return tuple(sorted(event.seq for event in found))
+    return tuple(event.seq for event in events_about_all(connection, name, UPGRADED))
 
 
 class Audit(NamedTuple):

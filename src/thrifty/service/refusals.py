@@ -65,21 +65,27 @@ class Unusable(Refusal):
     status = 422
 
 
-class TooMany(Refusal):
-    """More requests than are let in; retry_after: seconds after which to try again."""
+class Later(Refusal):
+    """A request that may be made again; retry_after: seconds after which."""
+
+    def __init__(self, where: str, message: str, *, retry_after: float = 1) -> None:
+        super().__init__(where, message)
+        self.retry_after = retry_after
+
+
+class TooMany(Later):
+    """More than may wait."""
 
     status = 429
 
-    def __init__(self, where: str, message: str, *, retry_after: float = 1) -> None:
-        super().__init__(where, message)
-        self.retry_after = retry_after
 
-
-class Unavailable(Refusal):
-    """Not now; retry_after: seconds after which to try again."""
+class Unavailable(Later):
+    """Not now: nothing was done, or what was done is found by its id."""
 
     status = 503
 
-    def __init__(self, where: str, message: str, *, retry_after: float = 1) -> None:
-        super().__init__(where, message)
-        self.retry_after = retry_after
+
+class NoAnswer(Refusal):
+    """Passed on to another server, which has not answered."""
+
+    status = 504

@@ -86,9 +86,15 @@ def _add_experiments(routes: APIRouter) -> None:
     async def list_all(request: Request) -> Response:
         names = await run_in_threadpool(_names, service_of(request))
         lines: list[dict[str, Any]] = []
+        broken: list[BaseException] = []
         for first in range(0, len(names), AT_ONCE):
             part = names[first : first + AT_ONCE]
-            lines += await asyncio.gather(*(_line(request, name) for name in part))
+            asked = (_line(request, name) for name in part)
+            found = await asyncio.gather(*asked, return_exceptions=True)
+            lines += [one for one in found if isinstance(one, dict)]  # the others are in the log
+            broken += [one for one in found if isinstance(one, BaseException)]
+        if broken and not lines:
+            raise broken[0]
         return answer(lines)
 
     @routes.get(

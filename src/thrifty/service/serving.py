@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 import uvicorn
 
-from thrifty.errors import InvalidInput
+from thrifty.errors import NOTHING, InvalidInput
 from thrifty.service.app import make_app
 from thrifty.service.demo import start_visitors
 from thrifty.service.guard import is_loopback
@@ -18,6 +18,7 @@ from thrifty.service.store import Store
 from thrifty.service.tokens import read_tokens
 
 LOG = logging.getLogger("thrifty.service")
+EVERYWHERE = ("0.0.0.0", "::")  # no addresses that others could use
 # Objects that Python makes before it looks for cycles among the young, and how often it looks at
 # the older ones. Its own numbers (700, 10, 10) took half of the time of decisions in batches.
 YOUNG, OLDER, OLDEST = 20_000, 20, 50
@@ -27,7 +28,7 @@ def run_server(
     store: str, host: str, port: int, url: str | None, *, demo: bool, json_log: bool
 ) -> None:
     """Serve until a signal ends it."""
-    _check_open(store, host, demo=demo)
+    _check_open(store, host, url, demo=demo)
     listening = _listen(host, port)
     place = f"http://{_shown(host)}:{listening.getsockname()[1]}/"
     if json_log:
@@ -56,9 +57,12 @@ def tune_collector() -> None:
     gc.set_threshold(YOUNG, OLDER, OLDEST)
 
 
-def _check_open(store: str, host: str, *, demo: bool) -> None:
+def _check_open(store: str, host: str, url: str | None, *, demo: bool) -> None:
     """Without tokens anybody may do anything: then only this machine may connect."""
     opened = Store(store)
+    if opened.shared and url is None and host in EVERYWHERE:
+        expected = "the address at which other servers of the store reach this one"
+        raise InvalidInput("--url", expected, NOTHING)
     with opened.reading() as connection:
         open_to_all = read_tokens(connection) is None
     opened.close()

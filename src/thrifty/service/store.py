@@ -10,9 +10,10 @@ from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
+from alembic.util import CommandError
 from pydantic_core import from_json, to_json
 from sqlalchemy import Connection, Engine, create_engine, delete, event, func, insert, select, text
-from sqlalchemy.engine import make_url
+from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
 from thrifty.errors import BadFile, InvalidInput, escaped
@@ -21,6 +22,7 @@ from thrifty.service.tables import EVENTS, EXPERIMENTS, LEASES, SNAPSHOTS
 MIGRATIONS = Path(__file__).parent / "migrations"
 BUSY = 10_000  # milliseconds that a connection waits for another process to leave SQLite
 PAUSE = 2_000  # milliseconds that a transaction may be silent while it holds leases
+LONGEST_WAIT = 5_000  # milliseconds that a statement waits for a lock in PostgreSQL
 PAGE = 10_000  # events that are read at once
 # Statements that each group of requests needs: built by SQLAlchemy they take three times as long.
 # One parameter for a list: an array for PostgreSQL, JSON for SQLite.
@@ -47,7 +49,7 @@ _LEASES = {
 }
 _LOCKED_LEASES = (
     f"SELECT {_LEASE_COLUMNS}, set_config('idle_in_transaction_session_timeout', '{PAUSE}', true) "
-    "FROM leases WHERE experiment = ANY(%s) FOR"
+    "FROM leases WHERE experiment = ANY(%s) ORDER BY experiment FOR"
 )
 _PATIENCE = {"connect_timeout": 5, "tcp_user_timeout": 5_000}  # seconds, milliseconds; of libpq
 _EVENT = (EVENTS.c.seq, EVENTS.c.kind, EVENTS.c.at, EVENTS.c.decision, EVENTS.c.body)
@@ -81,6 +83,8 @@ class Store:
 
     def __init__(self, url: str, *, must_exist: bool = False) -> None:
         self.engine = _engine(url)
+        # connections of their own: those who read must not keep the writer waiting
+        self._reading = _engine(url).execution_options(reading=True)
         file = self.engine.url.database if self.engine.dialect.name == "sqlite" else None
         if must_exist and file is not None and not Path(file).is_file():
             raise BadFile(f"{file}: no such file; pass --store with that of the service")
@@ -96,7 +100,7 @@ class Store:
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """A transaction that only reads: it does not keep others from writing."""
-        with self.engine.execution_options(reading=True).begin() as connection:
+        with self._reading.begin() as connection:
             yield connection
 
     def now(self, connection: Connection) -> int:
@@ -109,6 +113,7 @@ class Store:
     def close(self) -> None:
         """Close all connections."""
         self.engine.dispose()
+        self._reading.dispose()
 
 
 def append(connection: Connection, experiment: str, events: Sequence[Event]) -> None:
@@ -150,6 +155,20 @@ def last_events(connection: Connection, experiment: str, kind: str, most: int) -
         .where(EVENTS.c.experiment == experiment, EVENTS.c.kind == kind)
         .order_by(EVENTS.c.seq.desc())
         .limit(most)
+    )
+    return [_event(row) for row in connection.execute(query)]
+
+
+def events_about_all(connection: Connection, experiment: str, kind: str) -> list[Event]:
+    """The events of a kind that is about no decision, in order."""
+    query = (
+        select(*_EVENT)
+        .where(
+            EVENTS.c.experiment == experiment,
+            EVENTS.c.decision.is_(None),  # few, and the index finds them
+            EVENTS.c.kind == kind,
+        )
+        .order_by(EVENTS.c.seq)
     )
     return [_event(row) for row in connection.execute(query)]
 
@@ -258,13 +277,13 @@ def read_leases(
     connection: Connection,
     experiments: Collection[str],
     *,
-    lock: Literal["share", "update"] | None = None,
+    lock: Literal["key share", "update"] | None = None,
 ) -> dict[str, Lease]:
     """The leases of experiments.
 
-    lock: until the transaction ends there are no new leaders; "update": nobody else reads them
-    with a lock. The database ends a transaction that holds them and is silent for PAUSE: a server
-    that stands still must not keep others from leading.
+    lock: until the transaction ends there are no new leaders, but leases can be renewed; "update":
+    nobody else reads them with a lock. The database ends a transaction that holds them and is
+    silent for PAUSE: a server that stands still must not keep others from leading.
     """
     kind = connection.dialect.name
     statement = _LEASES[kind]
@@ -283,7 +302,14 @@ def write_lease(connection: Connection, experiment: str, lease: Lease) -> None:
         .values(**values)
     )
     if changed.rowcount == 0:
-        connection.execute(insert(LEASES).values(experiment=experiment, **values))
+        new = insert(LEASES).values(experiment=experiment, **values)
+        if connection.dialect.name != "sqlite":  # as read_leases with a lock
+            new = new.returning(_silence_limit())
+        connection.execute(new)
+
+
+def _silence_limit() -> Any:
+    return func.set_config("idle_in_transaction_session_timeout", str(PAUSE), True)
 
 
 def extend_leases(connection: Connection, holder: str, until: int) -> None:
@@ -301,13 +327,15 @@ def migrate(engine: Engine) -> None:
             if MigrationContext.configure(connection).get_current_revision() == newest:
                 return
             if engine.dialect.name != "sqlite":  # one server at a time
+                connection.execute(text("SET LOCAL lock_timeout = 0"))
                 connection.execute(text("SELECT pg_advisory_xact_lock(7417117)"))
             config.attributes["connection"] = connection
             command.upgrade(config, "head")
+    except CommandError:
+        raise BadFile(f"{_shown(engine.url)}: a newer version of thrifty has made it") from None
     except SQLAlchemyError as error:
-        place = engine.url.render_as_string(hide_password=True)
         reason = escaped(str(error.args[0]).strip().partition("\n")[0])
-        raise BadFile(f"{place}: the store cannot be opened: {reason}") from None
+        raise BadFile(f"{_shown(engine.url)}: the store cannot be opened: {reason}") from None
 
 
 def _engine(url: str) -> Engine:
@@ -318,16 +346,31 @@ def _engine(url: str) -> Engine:
         parsed = make_url(url)
         if parsed.get_backend_name() == "postgresql":
             parsed = parsed.set(drivername="postgresql+psycopg")
-            return create_engine(parsed, pool_pre_ping=True, connect_args=_PATIENCE)
+            engine = create_engine(
+                parsed, pool_pre_ping=True, connect_args=_PATIENCE, hide_parameters=True
+            )
+            event.listen(engine, "connect", _set_up_postgresql)
+            return engine
         if parsed.get_backend_name() != "sqlite" or not parsed.database:
             raise ArgumentError
-        engine = create_engine(parsed)
+        engine = create_engine(parsed, hide_parameters=True)
     except (ArgumentError, NoSuchModuleError):
         expected = "a file, or postgresql://user:password@host/database"
-        raise InvalidInput("store", expected, url) from None
+        raise InvalidInput("store", expected, f"{url.partition('://')[0]}://...") from None
     event.listen(engine, "connect", _set_up_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
     return engine
+
+
+def _shown(url: URL) -> str:
+    """Where a store is, without its password."""
+    return url.render_as_string(hide_password=True)
+
+
+def _set_up_postgresql(connection: Any, _record: Any) -> None:
+    """A server that stands still must not keep others waiting for ever."""
+    connection.execute(f"SET lock_timeout = {LONGEST_WAIT}")
+    connection.commit()
 
 
 def _set_up_sqlite(connection: Any, _record: Any) -> None:

@@ -13,7 +13,8 @@ from thrifty.service.store import Event
 
 def iso(at: int) -> str:
     """Microseconds since 1970 as a time, UTC, ISO 8601."""
-    return datetime.fromtimestamp(at / 1e6, UTC).isoformat().replace("+00:00", "Z")
+    moment = datetime.fromtimestamp(at / 1e6, UTC)
+    return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def experiment_line(experiment: Experiment) -> dict[str, Any]:

@@ -8,22 +8,23 @@ experiments that it touched are read again from the log.
 import asyncio
 import logging
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from queue import Empty, SimpleQueue
 from threading import Event as Flag
 from threading import Thread
 from typing import Any, NamedTuple, Protocol
 
 from sqlalchemy import Connection
-from sqlalchemy.exc import OperationalError, SQLAlchemyError
+from sqlalchemy.exc import IntegrityError, OperationalError, SQLAlchemyError
 
 from thrifty.errors import ThriftyError
 from thrifty.service.experiment import Experiment
-from thrifty.service.leases import Elsewhere, Leases
+from thrifty.service.leases import Elsewhere, Heartbeat, Leases
 from thrifty.service.loading import Loaded, load, take_snapshot
 from thrifty.service.refusals import NotFound, Unavailable
 from thrifty.service.store import (
     Event,
-    Snapshot,
     Store,
     append,
     find_decisions,
@@ -38,7 +39,11 @@ LOG = logging.getLogger("thrifty.service")
 MOST_QUEUED = 2_000  # requests that wait; more are refused at once
 MOST_IN_GROUP = 500  # requests
 SNAPSHOT_EVERY = 20_000  # events
+LONGEST_REPLAY = 200_000  # events since the last snapshot: they are carried out again at a start
 TICK = 0.5  # seconds between renewals of leases
+EXPIRING = 0.2  # seconds of each tick for decisions that are given up: others wait meanwhile
+SILENT = 10.0  # seconds of work on one group after which the server is not ready
+HUNG = 600.0  # seconds of work on one group after which leases are renewed no longer
 LEAVING = 20  # seconds to carry out what waits and to save snapshots, at the end
 
 
@@ -130,10 +135,16 @@ class Writer(Thread):
         self.ready, self.measured = Flag(), Measured()
         self._jobs: SimpleQueue[Job | None] = SimpleQueue()
         self._stopping = False
+        self._turned = time.monotonic()  # when the last group was done
+        self._heartbeat = Heartbeat(self.leases, lambda: self._works_within(HUNG))
 
     def is_ready(self) -> bool:
         """Whether requests can be carried out now."""
-        return self.ready.is_set() and self.is_alive()
+        return self.ready.is_set() and self._works_within(SILENT)
+
+    def _works_within(self, seconds: float) -> bool:
+        """Whether the thread is alive, and has worked on one group for less than some seconds."""
+        return self.is_alive() and time.monotonic() - self._turned < seconds
 
     def submit(self, action: Action) -> "asyncio.Future[Any]":
         """Let an action wait for its turn; raises Unavailable at once if too many wait."""
@@ -150,6 +161,8 @@ class Writer(Thread):
         self.join(LEAVING)
 
     def run(self) -> None:
+        if self.store.shared:
+            self._heartbeat.start()
         self._tick()
         ticked = time.monotonic()
         while True:
@@ -161,6 +174,8 @@ class Writer(Thread):
             if time.monotonic() - ticked >= TICK:
                 self._tick()
                 ticked = time.monotonic()
+            self._turned = time.monotonic()
+        self._heartbeat.stop()
         self._leave()
         late = list(iter(self._next, None))
         _send(late, [Unavailable("service", "it is stopping")] * len(late))
@@ -239,63 +254,78 @@ class Writer(Thread):
             self.leases.fences.pop(name, None)
 
     def _tick(self) -> None:
-        """Renew leases, give up decisions that waited too long, take snapshots, read tokens."""
+        """Renew leases and read tokens; then look after each experiment that is led here."""
         try:
-            snapshots = self._due(SNAPSHOT_EVERY)
             with self.store.begin() as connection:
-                group = Group(self, connection, {})
                 for name in self.leases.lost(connection, list(self.experiments)):
-                    LOG.warning(
-                        "experiment %s has another leader", name, extra={"experiment": name}
-                    )
-                    self.experiments.pop(name)
-                    self.leases.fences.pop(name)
+                    self._lose(name)
                 self.leases.renew(connection)
                 self.tokens = read_tokens(connection)
-                for name, loaded in self.experiments.items():
-                    for event in loaded.experiment.expire(group.at):
-                        group.add(name, event)
-                group.write()
-                self._save(connection, snapshots)
             self.ready.set()
         except Exception as error:  # the thread must not end: everybody waits for it
             self.ready.clear()
             self._forget(None)
-            if isinstance(error, SQLAlchemyError | ThriftyError):
-                LOG.warning("the store does not answer: %s", _short(error))
-            else:
-                LOG.error("experiments are read again", exc_info=error)
+            _complain("the store does not answer", error)
+            return
+        until = time.monotonic() + EXPIRING
+        for name in list(self.experiments):
+            try:
+                self._expire(name, until)
+                self._take_snapshot(name, SNAPSHOT_EVERY)
+            except Exception as error:  # the others must not suffer
+                self.experiments.pop(name, None)
+                self.leases.fences.pop(name, None)
+                _complain(f"experiment {name} is read again", error)
 
-    def _due(self, every: int) -> dict[str, Snapshot]:
-        """Snapshots of experiments with so many events since the last.
+    def _expire(self, name: str, until: float) -> None:
+        """Give up decisions that have waited too long, until some time."""
+        events = []
+        for event in self.experiments[name].experiment.expire(now()):
+            events.append(event)
+            if time.monotonic() > until:
+                break
+        if events:
+            with self._leading(name) as connection:
+                append(connection, name, events)
 
-        They are made before leases are locked, since that takes time, in proportion to the
-        decisions that wait: with many of them snapshots are rarer.
+    def _take_snapshot(self, name: str, every: int) -> None:
+        """Save a snapshot of an experiment with so many events since the last.
+
+        It takes time in proportion to the decisions that wait: with many of them it is rarer.
         """
-        found = {}
-        for name, (experiment, snapshot, _) in self.experiments.items():
-            due = max(every, 4 * len(experiment.waiting)) if every > 1 else 1
-            if experiment.seq - snapshot >= due:
-                found[name] = take_snapshot(experiment)
-        return found
-
-    def _save(self, connection: Connection, snapshots: dict[str, Snapshot]) -> None:
-        """Save snapshots of the experiments that are still led here."""
-        for name in snapshots.keys() & self.experiments.keys():
-            loaded, snapshot = self.experiments[name], snapshots[name]
-            save_snapshot(connection, name, snapshot, keep=loaded.upgrades)
+        loaded = self.experiments[name]
+        rarer = min(4 * len(loaded.experiment.waiting), LONGEST_REPLAY) if every > 1 else 1
+        if loaded.experiment.seq - loaded.snapshot >= max(every, rarer):
+            snapshot = take_snapshot(loaded.experiment)
+            with self._leading(name) as connection:
+                save_snapshot(connection, name, snapshot, keep=loaded.upgrades)
             self.experiments[name] = loaded._replace(snapshot=snapshot.seq)
 
+    @contextmanager
+    def _leading(self, name: str) -> Iterator[Connection]:
+        """A transaction about an experiment that is led here."""
+        with self.store.begin() as connection:
+            if self.leases.lost(connection, [name]):
+                raise Unavailable("experiment", f"{name} has another leader now")
+            yield connection
+
+    def _lose(self, name: str) -> None:
+        LOG.warning("experiment %s has another leader", name, extra={"experiment": name})
+        self.experiments.pop(name)
+        self.leases.fences.pop(name)
+
     def _leave(self) -> None:
+        """Save snapshots, and give the leases up."""
+        for name in list(self.experiments):
+            try:
+                self._take_snapshot(name, 1)
+            except Exception as error:
+                _complain(f"left experiment {name} without a snapshot", error)
         try:
-            snapshots = self._due(1)
             with self.store.begin() as connection:
-                for name in self.leases.lost(connection, list(self.experiments)):
-                    self.experiments.pop(name)
-                self._save(connection, snapshots)
                 self.leases.release(connection)
         except Exception as error:
-            LOG.warning("left without snapshots: %s", _short(error))
+            _complain("left without giving leases up", error)
 
 
 class Measured:
@@ -323,12 +353,19 @@ def _answer(action: Action, group: Group) -> Any:
 def _refused(error: Exception) -> Exception:
     if isinstance(error, ThriftyError):
         return error
-    LOG.error("a group failed", exc_info=error)
+    if isinstance(error, IntegrityError):  # another server was faster
+        LOG.warning("a group failed: %s", str(error).partition("\n")[0])
+    else:
+        LOG.error("a group failed", exc_info=error)
     return Unavailable("service", "what was asked could not be written; try again")
 
 
-def _short(error: Exception) -> str:
-    return str(error).partition("\n")[0]
+def _complain(what: str, error: Exception) -> None:
+    """A line for what may happen; more for a fault of the program."""
+    if isinstance(error, SQLAlchemyError | ThriftyError):
+        LOG.warning("%s: %s", what, str(error).partition("\n")[0])
+    else:
+        LOG.error(what, exc_info=error)
 
 
 def _send(jobs: list[Job], answers: list[Any]) -> None:
