@@ -1,7 +1,7 @@
 // Charts over time, and intervals, as SVG. Colours are those of page.css.
 
 import { h } from "./dom.js";
-import { date, short, tick } from "./format.js";
+import { reading, short, tick } from "./format.js";
 
 const [WIDTH, HEIGHT] = [380, 190];
 const [LEFT, RIGHT, TOP, BOTTOM] = [52, 372, 10, 164];
@@ -25,7 +25,8 @@ export function chart(series, selected, select) {
   const y = valueScale(known, series.zero);
   const at = known.find((point) => point.time === selected);
   const shown = at ?? known.at(-1);
-  const words = `${date(shown.time)}: ${format(shown.value)}`;
+  const span = points.at(-1).time - points[0].time;
+  const words = `${reading(shown.time, span)}: ${format(shown.value)}`;
   return h("figure", { key: id, class: `chart ${id}` },
     h("figcaption", null, title, h("output", { class: "readout" }, words)),
     h("svg", {

@@ -21,10 +21,15 @@ export async function load(state, signal) {
   return { experiment, last };
 }
 
+/** The way to the list. */
+export function back() {
+  return h("p", { class: "back" }, h("a", { href: "#/" }, "← all experiments"));
+}
+
 /** page: { redraw(), reload(), refused(error) } */
 export function render({ experiment, last }, state, page) {
   return [
-    h("p", { class: "back" }, h("a", { href: "#/" }, "← all experiments")),
+    back(),
     h("div", { class: "title" },
       h("h1", null, experiment.name), badge(experiment.status), buttons(experiment, state, page)),
     state.refusal && h("p", { class: "alert", role: "alert" }, state.refusal),
@@ -101,7 +106,7 @@ function charts(history, state, page) {
   const all = [
     series("reward", "Mean reward", { kind: "line", zero: false, format: number }, meanReward),
     series("share", "Share of exploration", { kind: "bars", zero: true, format: percent }, share),
-    series("cost", "Cost of exploration, in all", { kind: "line", zero: true, format: number },
+    series("cost", "Cost so far", { kind: "line", zero: true, format: number },
       (one) => one.spent),
   ];
   const select = (id) => (time) => {
@@ -125,7 +130,7 @@ function share({ decisions: all, explored }) {
 }
 
 function historyTable(buckets) {
-  const headers = ["decisions", "mean reward", "exploration", "cost in all"];
+  const headers = ["decisions", "mean reward", "exploration", "cost so far"];
   return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Over time" },
     h("table", null,
       h("thead", null, h("tr", null, h("th", { scope: "col" }, "from"),

@@ -79,6 +79,11 @@ export function tick(time, span) {
   return local(time, span < 4 * day ? { ...DAY, ...CLOCK } : DAY);
 }
 
+/** A moment of such an axis that was selected. */
+export function reading(time, span) {
+  return span < 86_400_000 / 48 ? local(time, SECONDS) : date(time);
+}
+
 function group(text) {
   return text.replace(/\B(?=(\d{3})+$)/g, SPACE);
 }

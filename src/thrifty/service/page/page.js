@@ -68,7 +68,8 @@ function report(error, since) {
   forget.hidden = !token.get();
   if (!failing) return;
   view.querySelector(".loading")?.remove();
-  const stale = view.firstChild ? " The numbers below are from before." : "";
+  const stale = view.querySelector("h1") ? " The numbers below are from before." : "";
+  if (!view.firstChild && named() !== null) patch(view, [experiment.back()]);
   connection.textContent = error instanceof Refused
     ? `${error.message} (since ${moment(since)}).${stale}`
     : `No connection since ${moment(since)}.${stale}`;
