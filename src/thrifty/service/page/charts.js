@@ -5,6 +5,7 @@ import { reading, short, tick } from "./format.js";
 
 const [WIDTH, HEIGHT] = [380, 190];
 const [LEFT, RIGHT, TOP, BOTTOM] = [52, 372, 10, 164];
+const LONG = 10; // usual steps between two points: no line is drawn across more
 const MARGIN = 4; // percent of an interval's picture that stay free at both ends
 
 /**
@@ -99,14 +100,23 @@ function bars(known, x, y) {
 /** A line with a gap wherever a value is missing; a value alone is a dot. */
 function lines(points, x, y) {
   const runs = [[]];
-  for (const point of points) {
+  const longest = LONG * usualStep(points);
+  points.forEach((point, i) => {
+    if (i > 0 && point.time - points[i - 1].time > longest) runs.push([]); // nothing happened
     if (point.value == null) runs.push([]);
     else runs.at(-1).push(`${x(point.time).toFixed(1)} ${y(point.value).toFixed(1)}`);
-  }
+  });
   return h("g", { class: "lines" }, runs.filter((run) => run.length).map((run) => {
     const [cx, cy] = run[0].split(" ");
     return run.length > 1 ? h("path", { d: `M${run.join("L")}` }) : h("circle", { cx, cy, r: 2.5 });
   }));
+}
+
+/** The median time between two points, in milliseconds; without end if there are few. */
+function usualStep(points) {
+  const steps = points.slice(1).map((point, i) => point.time - points[i].time);
+  steps.sort((first, second) => first - second);
+  return steps.length < 4 ? Infinity : steps[Math.floor(steps.length / 2)];
 }
 
 function timeScale(points) {
