@@ -15,7 +15,7 @@ import thrifty as th
 from benchmarks.first_edition import WITH, play
 from thrifty.experiments.standings import BASELINE, Standing, standings
 from thrifty.experiments.suite import TUNING
-from thrifty.report.drawing import COLOURS, plain_ticks, save_figure
+from thrifty.report.drawing import COLOURS, save_figure
 from thrifty.report.wording import power, with_error
 from thrifty.studies.results import Result
 
@@ -104,13 +104,9 @@ def draw(found: Mapping[str, Sequence[Standing]]) -> None:
             place = (one.ratio, one.cvar)
             axes.annotate(f"{value:g}", place, (4, 4), textcoords="offset points", fontsize=8)
     axes.set(
-        xscale="log",
-        yscale="log",
         xlabel=f"mean regret relative to {BASELINE}",
         ylabel="mean of the worst 2 % of runs, relative",
     )
-    plain_ticks(axes.xaxis)
-    plain_ticks(axes.yaxis)
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False)
     save_figure(figure, FIGURE, ("svg",))

@@ -168,3 +168,21 @@ def test_slopes_of_thrifty():
     text = words("docs/thrifty.md")
     for ratio in column("Growth of thrifty's regret with log n", "slope / C"):
         assert f"{ratio:g} ±" in text
+
+
+def test_the_frontier():
+    text = words("docs/thrifty.md")
+
+    def of(policy, header):
+        return f"{column('Mean against tail', header, f'| `{policy}` |')[0]:g}"
+
+    mean, tail = "relative regret", "CVaR"
+    ours, first, vids = "thrifty", "first edition", "vids:samples=50,draws=anew"
+    narrow, wide = "linucb:width=alpha", "linucb:width=alpha,alpha=3"
+    assert f"those of Thompson sampling ({of(ours, tail)} ±" in text
+    assert f"for {of(ours, mean)} of its mean regret" in text
+    assert f"told the noise, had {of(first, mean)} with {of(first, tail)}." in text
+    assert f"V-IDS has {of(vids, mean)} with {of(vids, tail)}." in text
+    assert f"`linucb` has {of(wide, mean)} with {of(wide, tail)} if alpha is 3" in text
+    assert f"but {of(narrow, mean)} with {of(narrow, tail)} if it is 1" in text
+    assert f"and {of(narrow, 'on its worst instance')} on its worst instance" in text
