@@ -68,7 +68,7 @@ LEAD = (
     "chance, since it is the largest of many. A run is stuck if its last tenth costs more than "
     "half of the regret of the worst arms.",
     "Covered are linear rewards, one to ten contexts that come at random, some of them rare, two "
-    "to a hundred arms, 2 to 20 dimensions (at most 10 in the first group), noise from 0.1 to 2. "
+    "to twenty arms, 2 to 20 dimensions (at most 5 in the first group), noise from 0.1 to 2. "
     "Not covered: larger problems, means that are not linear, arms or rewards that change over "
     "time, late rewards, and horizons beyond those below.",
 )
