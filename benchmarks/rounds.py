@@ -159,11 +159,11 @@ def _learner() -> str:
 
 
 def _threads() -> str:
-    """100 replications with one thread and with two; the fastest of several runs, for whatever else
+    """1,000 replications with one thread and with two; the fastest of several runs, for whatever else
     runs on the machine takes a core away.
     """
     lines = [
-        "| 100 replications of 1e5 rounds on fixed-u0.1, fastest of 7 | one thread, s "
+        "| 1,000 replications of 1e5 rounds on fixed-u0.1, fastest of 7 | one thread, s "
         "| two threads, s | ratio |",
         "|---|---|---|---|",
     ]
@@ -176,7 +176,7 @@ def _threads() -> str:
                     "fixed-u0.1",
                     name,
                     horizon=1e5,
-                    replications=100,
+                    replications=1000,
                     threads=threads,
                     progress=False,
                 )
