@@ -186,3 +186,11 @@ def test_the_frontier():
     assert f"`linucb` has {of(wide, mean)} with {of(wide, tail)} if alpha is 3" in text
     assert f"but {of(narrow, mean)} with {of(narrow, tail)} if it is 1" in text
     assert f"and {of(narrow, 'on its worst instance')} on its worst instance" in text
+
+
+def test_what_the_plan_of_the_first_edition_was_worth():
+    text, section = words("docs/thrifty.md"), "The plan of thrifty's first edition"
+    for difference, whole in zip(
+        column(section, "difference"), column(section, "with a plan"), strict=True
+    ):
+        assert re.search(rf"{difference:g} ± [\d.]+ of {whole:g}\b", text)
