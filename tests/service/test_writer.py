@@ -262,3 +262,25 @@ def test_a_change_of_the_status_does_not_save_the_learner(store, start, monkeypa
     [found] = ask(writer, Alter("one", {"status": "paused", "expire": {"after_s": 3}}))
     assert (found["status"], found["expire"]["after_s"]) == ("paused", 3)
     monkeypatch.undo()
+
+
+def test_a_snapshot_that_cannot_be_saved_does_no_harm(store, start, monkeypatch):
+    monkeypatch.setattr(writer_module, "SNAPSHOT_EVERY", 1)
+    failed = []
+
+    def save(*arguments, **options):
+        failed.append(True)
+        raise OverflowError("too large")
+
+    monkeypatch.setattr(writer_module, "save_snapshot", save)
+    writer = start("http://a")
+    ask(writer, Create("one", SETTINGS))
+    experiment = writer.experiments["one"].experiment
+    end = time.monotonic() + 10
+    while not failed:
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    [[found]] = ask(writer, decide("x"))
+    assert found["seq"] == 2
+    assert writer.experiments["one"].experiment is experiment
+    assert writer.is_ready()

@@ -267,19 +267,29 @@ class Writer(Thread):
             self._forget(None)
             _complain("the store does not answer", error)
             return
-        until = time.monotonic() + EXPIRING
-        for name in list(self.experiments):
-            try:
-                self._expire(name, until)
-                self._take_snapshot(name, SNAPSHOT_EVERY)
-            except Exception as error:  # the others must not suffer
-                self.experiments.pop(name, None)
-                self.leases.fences.pop(name, None)
-                _complain(f"experiment {name} is read again", error)
+        led = list(self.experiments)
+        for name in led:
+            self._look_after(name, EXPIRING / len(led))
 
-    def _expire(self, name: str, until: float) -> None:
-        """Give up decisions that have waited too long, until some time."""
-        events = []
+    def _look_after(self, name: str, seconds: float) -> None:
+        """What is due for an experiment; if it fails, other experiments do not suffer."""
+        try:
+            self._expire(name, seconds)
+        except Exception as error:  # what is in memory is ahead of the log
+            self.experiments.pop(name)
+            self.leases.fences.pop(name, None)
+            _complain(f"experiment {name} is read again", error)
+            return
+        try:
+            self._take_snapshot(name, SNAPSHOT_EVERY)
+        except Exception as error:
+            loaded = self.experiments[name]
+            self.experiments[name] = loaded._replace(snapshot=loaded.experiment.seq)  # later
+            _complain(f"experiment {name} goes on without a snapshot", error)
+
+    def _expire(self, name: str, seconds: float) -> None:
+        """Give up decisions that have waited too long, for some time."""
+        events, until = [], time.monotonic() + seconds
         for event in self.experiments[name].experiment.expire(now()):
             events.append(event)
             if time.monotonic() > until:
