@@ -159,8 +159,8 @@ def _learner() -> str:
 
 
 def _threads() -> str:
-    """1,000 replications with one thread and with two; the fastest of several runs, for whatever else
-    runs on the machine takes a core away.
+    """1,000 replications with one thread and with two; the fastest of several runs, since whatever
+    else runs on the machine takes a core away.
     """
     lines = [
         "| 1,000 replications of 1e5 rounds on fixed-u0.1, fastest of 7 | one thread, s "
