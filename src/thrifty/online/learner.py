@@ -17,10 +17,19 @@ import numpy as np
 from thrifty.display import frame, html
 from thrifty.errors import BadFile, InvalidInput, ThriftyError
 from thrifty.files import write_whole
-from thrifty.numerics.arrays import RANGE, Floats, finite_number, finite_numbers, noise_level
+from thrifty.numerics.arrays import Floats, noise_level
 from thrifty.numerics.compilation import direct_call, entry_for
 from thrifty.numerics.references import refer
 from thrifty.numerics.streams import streams
+from thrifty.online.checks import (
+    LARGEST_REWARD,
+    check_decision,
+    checked_reward,
+    checked_rewards,
+    no_click,
+    number_of_draws,
+    positive_count,
+)
 from thrifty.online.decisions import Decision, Explanation, Pending
 from thrifty.online.features import FeatureMap
 from thrifty.online.saving import BLOCK, content_of, policy_of, restore, sets_of
@@ -34,9 +43,7 @@ from thrifty.problem.action_sets import ActionSets
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-LARGEST_REWARD = 1 / RANGE
 MOST_WAITING = 1_000_000
-MOST_DRAWS = 1_000_000
 REWARDS = ("gaussian", "bernoulli")
 
 
@@ -92,10 +99,12 @@ class Learner:
         if rewards not in REWARDS:
             raise InvalidInput("rewards", " or ".join(REWARDS), rewards)
         self.rewards, self._clicks = rewards, rewards == "bernoulli"
-        self.expire_after = None if expire_after is None else _count(expire_after, "expire_after")
+        self.expire_after = (
+            None if expire_after is None else positive_count(expire_after, "expire_after")
+        )
         self.expired_reward = None if expired_reward is None else checked_reward(expired_reward)
-        self.most_waiting = _count(most_waiting, "most_waiting")
-        self.probability_draws = _draws(probability_draws)
+        self.most_waiting = positive_count(most_waiting, "most_waiting")
+        self.probability_draws = number_of_draws(probability_draws)
         self.pending: dict[int, Pending] = {}
         self._oldest = 0  # no decision before this one waits
         self._made = self._settled = 0  # decisions, and those with a reward or cancelled
@@ -123,7 +132,7 @@ class Learner:
         if type(reward) is not float or not -LARGEST_REWARD < reward < LARGEST_REWARD:
             reward = checked_reward(reward)
         if self._clicks and reward != 0.0 and reward != 1.0:
-            raise _no_click(reward)
+            raise no_click(reward)
         return reward
 
     def learn(self, decision: Decision | int, reward: float) -> None:
@@ -267,7 +276,7 @@ class Learner:
             raise InvalidInput("rewards", f"{count} numbers (one for each row)", len(numbers))
         if self._clicks:
             for reward in numbers[(numbers != 0) & (numbers != 1)]:
-                raise _no_click(float(reward))
+                raise no_click(float(reward))
         return numbers
 
     def _text(self) -> str:
@@ -467,42 +476,3 @@ def copies(state: Iterable[Any]) -> list[tuple[Any, Any]]:
         elif isinstance(part, np.ndarray):
             found.append((part, part.copy()))
     return found
-
-
-def check_decision(decision: Any) -> None:
-    if not isinstance(decision, Decision) or not isinstance(decision.id, int):
-        raise InvalidInput("decision", "what choose returned, or its id", decision)
-
-
-def checked_reward(reward: float) -> float:
-    click = isinstance(reward, bool | np.bool_)
-    number = finite_number(int(reward) if click else reward, "reward")
-    if not abs(number) < LARGEST_REWARD:
-        raise InvalidInput("reward", f"a number below {LARGEST_REWARD:g}", reward)
-    return number
-
-
-def checked_rewards(rewards: Any) -> Floats:
-    """Rewards (n,) of decisions that were taken elsewhere."""
-    numbers = finite_numbers(rewards, "rewards")
-    if not (np.abs(numbers) < LARGEST_REWARD).all():
-        i = int(np.abs(numbers).argmax())
-        raise InvalidInput(f"rewards[{i}]", f"a number below {LARGEST_REWARD:g}", numbers[i])
-    return numbers
-
-
-def _no_click(reward: float) -> InvalidInput:
-    return InvalidInput("reward", "0 or 1 (rewards are bernoulli)", reward)
-
-
-def _count(value: Any, where: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise InvalidInput(where, "a whole number of at least 1", value)
-    return int(value)
-
-
-def _draws(value: Any) -> int:
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not whole or not 0 <= value <= MOST_DRAWS:
-        raise InvalidInput("probability_draws", f"a number from 0 to {MOST_DRAWS:,}", value)
-    return int(value)
