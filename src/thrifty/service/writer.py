@@ -250,15 +250,22 @@ class Writer(Thread):
         """
         touched = set(self.experiments) if group is None else set(group.used)
         for name in touched:
-            self.experiments.pop(name, None)
-            self.leases.fences.pop(name, None)
+            self._drop(name)
+
+    def _drop(self, name: str) -> None:
+        """Lead an experiment no longer; it is read again if it is asked for."""
+        self.experiments.pop(name, None)
+        self.leases.fences.pop(name, None)
 
     def _tick(self) -> None:
         """Renew leases and read tokens; then look after each experiment that is led here."""
         try:
             with self.store.begin() as connection:
                 for name in self.leases.lost(connection, list(self.experiments)):
-                    self._lose(name)
+                    LOG.warning(
+                        "experiment %s has another leader", name, extra={"experiment": name}
+                    )
+                    self._drop(name)
                 self.leases.renew(connection)
                 self.tokens = read_tokens(connection)
             self.ready.set()
@@ -276,8 +283,7 @@ class Writer(Thread):
         try:
             self._expire(name, seconds)
         except Exception as error:  # what is in memory is ahead of the log
-            self.experiments.pop(name)
-            self.leases.fences.pop(name, None)
+            self._drop(name)
             _complain(f"experiment {name} is read again", error)
             return
         try:
@@ -318,11 +324,6 @@ class Writer(Thread):
             if self.leases.lost(connection, [name]):
                 raise Unavailable("experiment", f"{name} has another leader now")
             yield connection
-
-    def _lose(self, name: str) -> None:
-        LOG.warning("experiment %s has another leader", name, extra={"experiment": name})
-        self.experiments.pop(name)
-        self.leases.fences.pop(name)
 
     def _leave(self) -> None:
         """Save snapshots, and give the leases up."""
