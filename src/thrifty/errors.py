@@ -107,6 +107,11 @@ def escaped(text: str) -> str:
     return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
 
 
+def first_line(error: object) -> str:
+    """The first line of an error's text: libraries explain in the next ones."""
+    return str(error).strip().partition("\n")[0]
+
+
 def shortened(text: str) -> str:
     """Text as one line of at most 60 characters."""
     return _cut(escaped(text))

@@ -10,7 +10,7 @@ import pytest
 
 from tests.service.servers import LISTED, serving
 from thrifty.policies import POLICIES
-from thrifty.service import routes
+from thrifty.service import store
 
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{6})?Z")
 JSON = {"Content-Type": "application/json"}
@@ -478,7 +478,7 @@ def test_the_log_is_read_by_pages(server, monkeypatch):
     for n in range(6):
         decide(server, path, id=f"d{n}", context="desk")
     give(server, path, "d3", 0.5)
-    monkeypatch.setattr(routes, "LOG_PAGE", 3)
+    monkeypatch.setattr(store, "PAGE", 3)
     entries, after = [], 0
     while page := server.client.get(f"{path}/log", params={"after": after}).json():
         assert len(page) <= 3

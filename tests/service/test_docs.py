@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.service.servers import serving
-from thrifty.service import experiment, gate, routes, schemas, writer
+from thrifty.service import experiment, gate, schemas, store, writer
 from thrifty.service.experiment import CHANGES
 from thrifty.service.tokens import SCOPES
 
@@ -60,7 +60,8 @@ def _commands():
         ("decisions of an experiment without a reward", experiment.MOST_WAITING),
         ("requests in flight", gate.Limits().in_flight),
         ("requests that wait for the writer", writer.MOST_QUEUED),
-        ("events of one answer of the log", routes.LOG_PAGE),
+        ("events of one answer of the log", store.PAGE),
+        ("bytes of them, but for the last event", store.PAGE_BYTES),
     ],
 )
 def test_limits_are_those_of_the_code(what, most):

@@ -1,11 +1,24 @@
-"""Readers of a store do not keep the writer waiting."""
+"""Readers of a store do not keep the writer waiting, nor a whole log in memory."""
 
 from threading import Thread
 
+import pyarrow.parquet as pq
 import pytest
 from sqlalchemy.exc import SQLAlchemyError
 
-from thrifty.service.store import Event, Store, add_experiment, append, last_seq, statuses
+from tests.service.postgres import Postgres
+from thrifty.service import store as stores
+from thrifty.service.exports import parquet
+from thrifty.service.store import (
+    Event,
+    Store,
+    add_experiment,
+    all_events,
+    append,
+    last_seq,
+    read_events,
+    statuses,
+)
 
 
 @pytest.fixture
@@ -60,3 +73,71 @@ def _append_next(store):
             append(connection, "one", [Event(number + 1, "changed", 0, None, {})])
     except SQLAlchemyError:
         return
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def any_store(request, tmp_path):
+    """A store of each kind, with an experiment whose log is empty."""
+    if request.param == "sqlite":
+        yield from _with_experiment(str(tmp_path / "store.db"))
+    else:
+        with Postgres() as database:
+            yield from _with_experiment(database.url)
+
+
+def _with_experiment(url):
+    store = Store(url)
+    with store.begin() as connection:
+        add_experiment(connection, "one", 0)
+    yield store
+    store.close()
+
+
+def _decided(number, size=0):
+    """A decision with so many names on offer, and what was answered."""
+    answered = {"arm": 0, "name": "a", "label": "greedy", "probability": None, "gap": 0.0}
+    return Event(
+        number, "decision", number, f"d{number}", {"names": ["0123456789"] * size, **answered}
+    )
+
+
+def test_a_page_is_bounded_in_events_and_in_bytes(any_store, monkeypatch):
+    with any_store.begin() as connection:
+        append(connection, "one", [_decided(k, size=100 if k > 30 else 0) for k in range(1, 41)])
+    monkeypatch.setattr(stores, "PAGE", 25)
+    monkeypatch.setattr(stores, "PAGE_BYTES", 5_000)
+    with any_store.reading() as connection:
+        assert [one.seq for one in read_events(connection, "one", most=3)] == [1, 2, 3]
+        ends, after = [], 0
+        while page := read_events(connection, "one", after):
+            after = page[-1].seq
+            ends.append(after)
+        # 25 events; then 5 short ones and 4 of about 1,300 bytes; then by bytes alone
+        assert ends == [25, 34, 38, 40]
+        assert [one.seq for one in all_events(connection, "one")] == list(range(1, 41))
+
+
+def test_a_table_is_written_a_page_at_a_time(any_store, monkeypatch):
+    """Also if the reward of a decision is on another page."""
+    rewards = [Event(10 + k, "reward", 50 + k, f"d{k}", {"reward": k / 2}) for k in (2, 9)]
+    given_up = Event(20, "expired", 70, "d4", {"reward": None})
+    with any_store.begin() as connection:
+        append(connection, "one", [Event(1, "created", 1, None, {})])
+        append(connection, "one", [_decided(k) for k in range(2, 11)])
+        append(connection, "one", [*rewards, given_up])
+    monkeypatch.setattr(stores, "PAGE", 4)
+    with any_store.reading() as connection, parquet(connection, "one", 2) as file:
+        table = pq.ParquetFile(file)
+        assert table.num_row_groups > 1
+        rows = table.read().to_pylist()
+    assert [row["seq"] for row in rows] == list(range(3, 11))
+    assert [row["reward"] for row in rows] == [None] * 6 + [4.5, None]
+    assert [row["seq"] for row in rows if row["expired"]] == [4]
+    assert table.schema_arrow.metadata[b"experiment"] == b'"one"'
+
+
+def test_a_table_without_decisions_has_its_columns(any_store):
+    with any_store.reading() as connection, parquet(connection, "one") as file:
+        table = pq.read_table(file)
+    assert len(table) == 0
+    assert "probability" in table.column_names

@@ -1,15 +1,16 @@
 """The log of an experiment as a table."""
 
-import io
 import json
-from typing import Any
+from contextlib import ExitStack
+from tempfile import TemporaryFile
+from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from sqlalchemy import Connection
 
 from thrifty.service.experiment import DECISION, EXPIRED, REWARD
-from thrifty.service.store import Event, all_events
+from thrifty.service.store import Event, find_decisions, read_events
 
 SCHEMA = pa.schema(
     [
@@ -32,29 +33,38 @@ SCHEMA = pa.schema(
 )
 
 
-def parquet(connection: Connection, name: str, after: int = 0) -> bytes:
-    """A Parquet file with a row per decision after a sequence number, and its reward."""
-    rows: dict[str, dict[str, Any]] = {}
-    for event in all_events(connection, name, after):
-        if event.kind == DECISION:
-            assert event.decision is not None
-            rows[event.decision] = _row(event)
-        elif event.kind in (REWARD, EXPIRED) and event.decision in rows:
-            row = rows[event.decision]
-            row["reward"], row["rewarded_at"] = event.body["reward"], event.at
-            row["expired"] = event.kind == EXPIRED
-    table = pa.Table.from_pylist(list(rows.values()), schema=SCHEMA)
-    table = table.replace_schema_metadata({"experiment": json.dumps(name)})
-    file = io.BytesIO()
-    pq.write_table(table, file)
-    return file.getvalue()
+def parquet(connection: Connection, name: str, after: int = 0) -> IO[bytes]:
+    """A Parquet file with a row per decision after a sequence number, and its reward.
+
+    It is a temporary file, written a page of the log at a time: a log may be longer than memory.
+    """
+    schema = SCHEMA.with_metadata({"experiment": json.dumps(name)})
+    with ExitStack() as stack:
+        file = stack.enter_context(TemporaryFile())
+        with pq.ParquetWriter(file, schema) as writer:
+            while page := read_events(connection, name, after):
+                writer.write_table(_table(connection, name, page).cast(schema))
+                after = page[-1].seq
+        stack.pop_all()  # the file stays open
+    file.seek(0)
+    return file
 
 
-def _row(event: Event) -> dict[str, Any]:
+def _table(connection: Connection, name: str, page: list[Event]) -> pa.Table:
+    ids = [event.decision for event in page if event.kind == DECISION and event.decision]
+    found = find_decisions(connection, name, ids)
+    return pa.Table.from_pylist([_row(found[id]) for id in ids], schema=SCHEMA)
+
+
+def _row(events: dict[str, Event]) -> dict[str, Any]:
+    """A decision, and what came of it."""
+    made, last = events[DECISION], events.get(REWARD) or events.get(EXPIRED)
     return {
-        **event.body,
-        "seq": event.seq,
-        "at": event.at,
-        "decision": event.decision,
-        "expired": False,
+        **made.body,
+        "seq": made.seq,
+        "at": made.at,
+        "decision": made.decision,
+        "reward": None if last is None else last.body["reward"],
+        "rewarded_at": None if last is None else last.at,
+        "expired": last is not None and last.kind == EXPIRED,
     }

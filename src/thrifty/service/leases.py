@@ -14,6 +14,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
+from thrifty.errors import first_line
 from thrifty.service.store import Lease, Store, extend_leases, read_leases, write_lease
 
 LOG = logging.getLogger("thrifty.service")
@@ -100,7 +101,7 @@ class Heartbeat(Thread):
                 with self._leases.store.begin() as connection:
                     self._leases.renew(connection)
             except SQLAlchemyError as error:
-                LOG.warning("leases were not renewed: %s", str(error).partition("\n")[0])
+                LOG.warning("leases were not renewed: %s", first_line(error))
 
     def stop(self) -> None:
         """No renewal begins after this returns."""

@@ -1,13 +1,13 @@
 """The routes under /v1, and those for whoever runs the service."""
 
 import asyncio
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from collections.abc import Callable, Iterator
+from typing import IO, TYPE_CHECKING, Annotated, Any, Literal
 from urllib.parse import quote
 
 from fastapi import APIRouter, Body, Query, Request
 from fastapi.concurrency import run_in_threadpool
-from fastapi.responses import PlainTextResponse, Response
+from fastapi.responses import PlainTextResponse, Response, StreamingResponse
 from pydantic import Field
 
 from thrifty.errors import NOTHING, InvalidInput
@@ -40,7 +40,7 @@ from thrifty.service.views import decision_detail, experiment_line, experiment_r
 if TYPE_CHECKING:
     from thrifty.service.app import Service
 
-LOG_PAGE = 10_000
+CHUNK = 2**20  # bytes of a file that are sent at once
 AT_ONCE = 100  # experiments of the list that are asked for together
 PARQUET = "application/vnd.apache.parquet"
 Decisions = Annotated[
@@ -203,11 +203,17 @@ def _add_decisions(routes: APIRouter) -> None:
     ) -> Response:
         service = service_of(request)
         if format == "parquet":
-            content = await run_in_threadpool(_reading, service, parquet, name, after)
+            file = await run_in_threadpool(_reading, service, parquet, name, after)
             headers = {"Content-Disposition": f'attachment; filename="{name}.parquet"'}
-            return Response(content, headers=headers, media_type=PARQUET)
+            return StreamingResponse(_content(file), headers=headers, media_type=PARQUET)
         found = await run_in_threadpool(_reading, service, _log, name, after)
         return answer(found)
+
+
+def _content(file: IO[bytes]) -> Iterator[bytes]:
+    with file:
+        while chunk := file.read(CHUNK):
+            yield chunk
 
 
 def _single_or_many(found: Any, many: bool) -> Response:
@@ -231,8 +237,7 @@ def _last_ids(service: "Service", name: str, most: int) -> list[str]:
 
 def _log(connection: Any, name: str, after: int) -> list[dict[str, Any]]:
     return [
-        {**event._asdict(), "at": iso(event.at)}
-        for event in read_events(connection, name, after, LOG_PAGE)
+        {**event._asdict(), "at": iso(event.at)} for event in read_events(connection, name, after)
     ]
 
 

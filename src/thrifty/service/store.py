@@ -12,18 +12,30 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from alembic.util import CommandError
 from pydantic_core import from_json, to_json
-from sqlalchemy import Connection, Engine, create_engine, delete, event, func, insert, select, text
+from sqlalchemy import (
+    Connection,
+    Engine,
+    create_engine,
+    delete,
+    event,
+    func,
+    insert,
+    literal_column,
+    select,
+    text,
+)
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
-from thrifty.errors import BadFile, InvalidInput, escaped
+from thrifty.errors import BadFile, InvalidInput, escaped, first_line
 from thrifty.service.tables import EVENTS, EXPERIMENTS, LEASES, SNAPSHOTS
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 BUSY = 10_000  # milliseconds that a connection waits for another process to leave SQLite
 PAUSE = 2_000  # milliseconds that a transaction may be silent while it holds leases
 LONGEST_WAIT = 5_000  # milliseconds that a statement waits for a lock in PostgreSQL
-PAGE = 10_000  # events that are read at once
+PAGE = 10_000  # events that are read at once,
+PAGE_BYTES = 16_000_000  # or fewer, if their bodies are longer than this
 # Statements that each group of requests needs: built by SQLAlchemy they take three times as long.
 # One parameter for a list: an array for PostgreSQL, JSON for SQLite.
 _EVENT_COLUMNS = "seq, kind, at, decision, body"
@@ -47,8 +59,9 @@ _LEASES = {
     "WHERE experiment IN (SELECT value FROM json_each(?))",
     "postgresql": f"SELECT {_LEASE_COLUMNS} FROM leases WHERE experiment = ANY(%s)",
 }
+_LIMIT_SILENCE = f"set_config('idle_in_transaction_session_timeout', '{PAUSE}', true)"
 _LOCKED_LEASES = (
-    f"SELECT {_LEASE_COLUMNS}, set_config('idle_in_transaction_session_timeout', '{PAUSE}', true) "
+    f"SELECT {_LEASE_COLUMNS}, {_LIMIT_SILENCE} "
     "FROM leases WHERE experiment = ANY(%s) ORDER BY experiment FOR"
 )
 _PATIENCE = {"connect_timeout": 5, "tcp_user_timeout": 5_000}  # seconds, milliseconds; of libpq
@@ -129,16 +142,24 @@ def append(connection: Connection, experiment: str, events: Sequence[Event]) -> 
 
 
 def read_events(
-    connection: Connection, experiment: str, after: int = 0, most: int = PAGE
+    connection: Connection, experiment: str, after: int = 0, most: int | None = None
 ) -> list[Event]:
-    """The events after a sequence number, in order; at most so many."""
+    """The events after a sequence number, in order: at most so many, or a page."""
     query = (
         select(*_EVENT)
         .where(EVENTS.c.experiment == experiment, EVENTS.c.seq > after)
         .order_by(EVENTS.c.seq)
-        .limit(most)
+        .limit(PAGE if most is None else most)
     )
-    return [_event(row) for row in connection.execute(query)]
+    events, size = [], 0
+    # PostgreSQL sends few rows at first, and more and more
+    with connection.execute(query, execution_options={"stream_results": True}) as rows:
+        for row in rows:
+            events.append(_event(row))
+            size += len(row.body)
+            if size > PAGE_BYTES:
+                break
+    return events
 
 
 def all_events(connection: Connection, experiment: str, after: int = 0) -> Iterator[Event]:
@@ -304,12 +325,8 @@ def write_lease(connection: Connection, experiment: str, lease: Lease) -> None:
     if changed.rowcount == 0:
         new = insert(LEASES).values(experiment=experiment, **values)
         if connection.dialect.name != "sqlite":  # as read_leases with a lock
-            new = new.returning(_silence_limit())
+            new = new.returning(literal_column(_LIMIT_SILENCE))
         connection.execute(new)
-
-
-def _silence_limit() -> Any:
-    return func.set_config("idle_in_transaction_session_timeout", str(PAUSE), True)
 
 
 def extend_leases(connection: Connection, holder: str, until: int) -> None:
@@ -334,7 +351,7 @@ def migrate(engine: Engine) -> None:
     except CommandError:
         raise BadFile(f"{_shown(engine.url)}: a newer version of thrifty has made it") from None
     except SQLAlchemyError as error:
-        reason = escaped(str(error.args[0]).strip().partition("\n")[0])
+        reason = escaped(first_line(str(error.args[0])))
         raise BadFile(f"{_shown(engine.url)}: the store cannot be opened: {reason}") from None
 
 

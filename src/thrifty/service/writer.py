@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Protocol
 from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError, OperationalError, SQLAlchemyError
 
-from thrifty.errors import ThriftyError
+from thrifty.errors import ThriftyError, first_line
 from thrifty.service.experiment import Experiment
 from thrifty.service.leases import Elsewhere, Heartbeat, Leases
 from thrifty.service.loading import Loaded, load, take_snapshot
@@ -365,7 +365,7 @@ def _refused(error: Exception) -> Exception:
     if isinstance(error, ThriftyError):
         return error
     if isinstance(error, IntegrityError):  # another server was faster
-        LOG.warning("a group failed: %s", str(error).partition("\n")[0])
+        LOG.warning("a group failed: %s", first_line(error))
     else:
         LOG.error("a group failed", exc_info=error)
     return Unavailable("service", "what was asked could not be written; try again")
@@ -374,7 +374,7 @@ def _refused(error: Exception) -> Exception:
 def _complain(what: str, error: Exception) -> None:
     """A line for what may happen; more for a fault of the program."""
     if isinstance(error, SQLAlchemyError | ThriftyError):
-        LOG.warning("%s: %s", what, str(error).partition("\n")[0])
+        LOG.warning("%s: %s", what, first_line(error))
     else:
         LOG.error(what, exc_info=error)
 
