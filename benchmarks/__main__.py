@@ -24,6 +24,7 @@ NAMES = [
     "cold_start",
     "studies",
     "frontier",
+    "targets",
     "slopes",
     "first_edition",
     "service",

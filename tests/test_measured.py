@@ -91,8 +91,10 @@ def test_the_size_of_a_full_reproduction():
     text = words("docs/studies.md")
     sizes = [experiment.full.replications for experiment in EXPERIMENTS]
     longest = max(max(experiment.full.horizons) for experiment in EXPERIMENTS)
-    assert f"`--full` has {min(sizes)} to {max(sizes)} replications" in text
+    assert f"`--full` has {min(sizes):,} to {max(sizes):,} replications" in text
     assert f"horizons up to {power(longest)}" in text
+    in_short = f"{min(sizes):,} to {max(sizes):,} replications, horizons up to {power(longest)};"
+    assert in_short in words("src/thrifty/cli/studies.py")
 
 
 def documented(path, first):
@@ -162,6 +164,19 @@ def test_what_stale_posteriors_cost():
     assert f"`thrifty` and `lints` have {between(found, 2)} times the regret" in page
     [few], [many] = (of(k, share, ["linucb"]) for k in ("100", "10,000"))
     assert f"{few:.2f} times the regret at k = 100 and {many:.1f} times at k = 10,000" in page
+
+
+def test_errors_on_real_data():
+    sets = ("wine (178, 13, 3)", "breast cancer (569, 30, 2)", "digits (1,797, 64, 10)")
+
+    def of(policy):
+        return [column("Errors on real data", name, f"| {policy} |")[0] for name in sets]
+
+    own, page = of("`thrifty`"), words("docs/thrifty.md")
+    to_best = between(of("thrifty / the best rival"), 2)
+    assert f"contexts are open: {to_best} times those of the best rival" in page
+    for rival in ("`vids`", "`linucb:width=alpha,alpha=1`"):
+        assert all(mine > other for mine, other in zip(own, of(rival), strict=True))
 
 
 def test_slopes_of_thrifty():

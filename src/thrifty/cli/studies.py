@@ -135,7 +135,7 @@ def reproduce(
     full: Annotated[
         bool,
         typer.Option(
-            "--full", help="100 replications of up to 1e6 rounds, some of 1e8; up to an hour."
+            "--full", help="100 to 2,400 replications, horizons up to 1e7; an hour and a half."
         ),
     ] = False,
     only: Annotated[

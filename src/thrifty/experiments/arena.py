@@ -17,7 +17,7 @@ from thrifty.errors import NOTHING, InvalidInput, UnknownName
 from thrifty.experiments.arena_page import arena_page, limits
 from thrifty.experiments.standings import LEADERS, Standing, standings
 from thrifty.experiments.suite import DEFAULT_GROUPS, GAUSSIAN, GROUPS, LONGEST
-from thrifty.experiments.tuning import entrants, origin, playable
+from thrifty.experiments.tuning import OWN, entrants, origin, playable
 from thrifty.files import slug, write_whole
 from thrifty.policies import Policy
 from thrifty.policies import policy as named_policy
@@ -29,7 +29,7 @@ from thrifty.studies.store import RESULTS, read_results
 from thrifty.studies.study import run_studies
 
 STANDINGS_FILE = "standings.json"
-BEST = 5  # policies of each group and horizon that play more replications, besides the leaders
+BEST = 5  # rivals of each group and horizon that play more replications, besides our own
 
 
 class Step(NamedTuple):
@@ -135,7 +135,7 @@ def play(
 
 
 def _best(computed: Mapping[Path, tuple[Result, ...]], home: Path, step: Step) -> list[Policy]:
-    """The policies with the least relative regret so far at a horizon, and the leaders."""
+    """The rivals with the least relative regret so far at a horizon, the leaders and our own."""
     results = [
         result
         for place, own in computed.items()
@@ -143,7 +143,9 @@ def _best(computed: Mapping[Path, tuple[Result, ...]], home: Path, step: Step) -
         for result in own
     ]
     ranked = [standing.policy for standing in standings(results)]
-    return list(map(named_policy, dict.fromkeys((*LEADERS, *ranked[:BEST]))))
+    own = [policy for policy in ranked if policy in OWN]
+    rivals = [policy for policy in ranked if policy not in OWN]
+    return list(map(named_policy, dict.fromkeys((*LEADERS, *own, *rivals[:BEST]))))
 
 
 def _designs(home: Path, group: str, policies: Iterable[Policy], step: Step) -> dict[Path, Design]:

@@ -14,10 +14,12 @@ ABOUT = {
     f"most {LARGEST:,}: larger ones take some policies too long. They are of the same family as "
     "most instances that thrifty was developed on. Their arms are in random order.",
     "kinds": "Instances and rewards of kinds on which neither the rivals were tuned nor the "
-    "defaults of thrifty chosen (an early comparison of its prototypes had five plain bandits and "
-    "products, of other seeds), with random seeds derived from a commit: plain bandits, products "
-    "of features, rewards 0 and 1, heavy tails, and a noise that policies are told wrongly. Up to "
-    f"n = {power(LONGEST['kinds'])}.",
+    "defaults of thrifty chosen, drawn after it was finished, with random seeds derived from a "
+    "commit: plain bandits, products of features, rewards 0 and 1, heavy tails, and a noise that "
+    "policies are told wrongly. (Other instances of these kinds were looked at before: five by "
+    "its prototypes, and an earlier draw in arenas of its earlier versions.) thrifty estimates "
+    "the noise and its rivals believe what they are told: thrifty:noise=known believes it, too. "
+    f"Up to n = {power(LONGEST['kinds'])}.",
     "tuned": "Instances of the paper and of the literature, and earlier draws. They were used "
     "while the policy thrifty was developed, and rivals were tuned on some of them, so results "
     "here are optimistic.",
@@ -28,9 +30,8 @@ ABOUT_KINDS = {
     "bernoulli": "Plain bandits of 5 and 10 arms with rewards 0 and 1; policies are told a noise "
     "of 1/2.",
     "told-double": "Two drawn instances; policies are told twice the noise that there is.",
-    "told-half": "The same two instances; policies are told half of the noise that there is.",
-    "student": "The same two instances with heavy-tailed noise: Student's t with four degrees of "
-    "freedom.",
+    "told-half": "Two other ones; policies are told half of the noise that there is.",
+    "student": "Two more, with heavy-tailed noise: Student's t with four degrees of freedom.",
 }
 SHORT = (
     "Regret of thrifty relative to that of lints, and the rivals with the least; what the columns "
@@ -45,14 +46,15 @@ LEAD = (
     "sampling (lints) with the same contexts and noise: the geometric mean over instances of the "
     "ratio of mean regrets.",
     "The values of a policy's parameters are published: those of its paper where that gives them, "
-    "else those in docs/policies.md; or tuned: by one rule for all rivals, on instances that are "
-    "not ranked on below (docs/tuning.md); or both, where these are the same. thrifty is our own: "
-    "it was developed, and its defaults were chosen, on instances that include those. Policies "
+    "else those in docs/policies.md (for OAM epsilon is the paper's, and c = 1); or tuned: by one "
+    "rule for all rivals, on instances that are not ranked on below (docs/tuning.md); or both, "
+    "where these are the same. thrifty is our own: it was developed, and its defaults were "
+    "chosen, on instances that include those. Policies "
     "with a prior, lints among them, assume theta ~ N(0, I), which suits instances with |theta| "
     "from 0.2 to 3; thrifty widens it if theta is longer or an unknown noise far larger. vids has "
     "50 samples of the posterior in each round, to save time; with more it may rank elsewhere.",
-    "All policies play the same number of replications. In a full arena the five best of a group "
-    "at a horizon, and always thrifty and lints, then play more, in addition to those that have "
+    "All policies play the same number of replications. In a full arena the five best rivals of a "
+    "group at a horizon, lints and our own policies then play more, in addition to those that have "
     "chosen them; a ratio uses the replications that a policy shares with lints. The first "
     "standard error of a ratio is over replications of these instances, the second over "
     "instances, as if they were drawn at random.",
@@ -66,7 +68,8 @@ LEAD = (
     "replications. Runs that are bad less often than one in fifty hardly show, and medians do not "
     "show them at all. The column worst has the largest ratio on one instance; part of it is "
     "chance, since it is the largest of many. A run is stuck if its last tenth costs more than "
-    "half of the regret of the worst arms.",
+    "half of the regret of the worst arms: one that stays on a less bad arm is not counted, but "
+    "counts in CVaR.",
     "Covered are linear rewards, one to ten contexts that come at random, some of them rare, two "
     "to twenty arms, 2 to 20 dimensions (at most 5 in the first group), noise from 0.1 to 2. "
     "Not covered: larger problems, means that are not linear, arms or rewards that change over "

@@ -34,6 +34,7 @@ _PHRASES: dict[str, Callable[[Sequence[str | int]], str]] = {  # in the order of
     "gaps": _template("for gaps of {}"),
     "quantity": _template("in {}"),
     "c": _template("at c = {}"),
+    "epsilon": _template("with epsilon = {}"),
     "ossb": _template("with OSSB's epsilon = gamma = {}"),
     "width": _template("with the {} width", "with the {} widths"),
     "law": _template("with the context distribution of {}", "with the context distributions of {}"),

@@ -62,6 +62,14 @@ class ResultTable:
         """The result with the longest horizon."""
         return self.at(instance, policy, self.horizons(instance, policy)[-1])
 
+    def found(self, instance: str, policy: str, horizon: int | None) -> Result:
+        """The result at a horizon, or that with the longest."""
+        return (
+            self.longest(instance, policy)
+            if horizon is None
+            else self.at(instance, policy, horizon)
+        )
+
     def last_decades(self, instance: str, policy: str) -> tuple[Result, Result]:
         """The results at the longest horizon and at the first one within two decades of it."""
         horizons = self.horizons(instance, policy, least=2)

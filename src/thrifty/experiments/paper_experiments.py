@@ -58,16 +58,23 @@ OFUL, FN_C0, FN_C1, ANYTIME = (
     "linucb:width=fn",
     "linucb:width=anytime",
 )
-OSSB, OSSB_FORCED = "ossb", "ossb:epsilon=0.01,gamma=0.01"
+OSSB, OSSB_LITTLE, OSSB_FORCED = (
+    "ossb",
+    "ossb:epsilon=0.001,gamma=0.001",
+    "ossb:epsilon=0.01,gamma=0.01",
+)
 LITERAL, LITERAL_C1 = "oam:epsilon=literal", "oam:epsilon=literal,c=1"
-FORCED, FORCED_C1, SPANNER, SPANNER_C1 = (
-    "oam:epsilon=0.01",
-    "oam:epsilon=0.01,c=1",
-    "oam:epsilon=0.01,forced=spanner",
-    "oam:epsilon=0.01,c=1,forced=spanner",
+# OAM that is forced on all arms, and on a spanner, by epsilon and c
+FORCED, SPANNER = (
+    {
+        (epsilon, c): f"oam:epsilon={epsilon}{'' if c == '0' else ',c=1'}{forced}"
+        for epsilon in ("0.001", "0.01")
+        for c in ("0", "1")
+    }
+    for forced in ("", ",forced=spanner")
 )
 FEW = (OAM, OAM_C1, OFUL, FN_C0, FN_C1, LINTS)
-ALL = (*FEW, LINTS_THEORY, OSSB, OSSB_FORCED)
+ALL = (*FEW, LINTS_THEORY, OSSB, OSSB_LITTLE, OSSB_FORCED)
 RANDOM_THETA = "random-theta:seed=each"
 END_OF_OPTIMISM, END_OF_OPTIMISM_5 = "end-of-optimism", "end-of-optimism:eps=0.05,a=2"
 LONG = (END_OF_OPTIMISM, END_OF_OPTIMISM_5, "orthogonal", "scenario-one")
@@ -122,7 +129,7 @@ EXPERIMENTS = (
         ("scenario-two",),
         FEW,
         QUICK,
-        FULL,
+        Scale(FULL.horizons, 800),
     ),
     Experiment(
         "bounded",
@@ -132,7 +139,7 @@ EXPERIMENTS = (
         ("bounded",),
         (*FEW, ANYTIME),
         Scale(QUICK.horizons, 400),
-        Scale(FULL.horizons, 600),
+        Scale(FULL.horizons, 2400),
     ),
     Experiment(
         "large",
@@ -172,12 +179,11 @@ EXPERIMENTS = (
         "R(n) / log n in the long run",
         "Sections 3 and 4.2, the asymptotic lower and upper bounds",
         "Each dot is a separate run, since OAM and LinUCB plan for n. In the limit the ratio of a "
-        "consistent policy is not below C, and that of OAM is C; at a finite n it may lie on "
-        "either side.",
+        "consistent policy is not below C; at a finite n it may lie on either side.",
         LONG,
-        (OAM, OAM_C1, OFUL, LINTS, THRIFTY),
+        (OAM, OAM_C1, OFUL, FN_C1, LINTS, THRIFTY),
         Scale((10**3, 10**4, 10**5, 10**6), 40),
-        Scale((10**3, 10**4, 10**5, 10**6, 10**7), 50),
+        Scale((10**3, 10**4, 10**5, 10**6, 10**7), 400),
         ("ratio",),
         pulls=True,
     ),
@@ -201,12 +207,12 @@ EXPERIMENTS = (
         ("fixed-u0.1", "scenario-one", "small-5"),
         (
             OAM,
-            "oam:epsilon=0.001",
-            FORCED,
+            FORCED["0.001", "0"],
+            FORCED["0.01", "0"],
             "oam:epsilon=0.05",
             "oam:c=0.3",
             OAM_C1,
-            FORCED_C1,
+            FORCED["0.01", "1"],
         ),
         Scale((10**5,), 50),
         Scale((10**6,), 100),
@@ -216,10 +222,10 @@ EXPERIMENTS = (
         "spanner",
         "Forced exploration on a spanner",
         "Section 4.1, remark",
-        "OAM with epsilon = 0.01, forced on the least played of all arms, or of a barycentric "
-        "spanner of the set.",
+        "OAM that is forced on the least played of all arms, or of a barycentric spanner of the "
+        "set. With epsilon = 0.01 and 100 arms the former plays all arms in turn.",
         FORCIBLE,
-        (FORCED, FORCED_C1, SPANNER, SPANNER_C1),
+        (*FORCED.values(), *SPANNER.values()),
         Scale((10**4,), 100),
         Scale((10**5,), 200),
         ("sensitivity",),

@@ -43,27 +43,6 @@ class Share:
 
 
 @dataclass(frozen=True)
-class MostlyGreedy:
-    """After a tenth of a run, at least a share of the rounds exploits."""
-
-    instance: str
-    policy: str
-    share: float = 0.99
-
-    def find(self, table: ResultTable) -> Finding:
-        result = table.longest(self.instance, self.policy)
-        tenth = int(np.searchsorted(result.times, result.horizon / 10))
-        label = result.labels.index("exploit")
-        rounds = result.rounds[:, -1, label] - result.rounds[:, tenth, label]
-        greedy = estimate(rounds / (result.horizon - int(result.times[tenth])))
-        words = (
-            f"{greedy[0]:.2%} ± {greedy[1]:.2%} of the rounds after "
-            f"{power(int(result.times[tenth]))} of {power(result.horizon)}"
-        )
-        return Finding(exceeds(greedy, self.share), words)
-
-
-@dataclass(frozen=True)
 class StopsPlaying:
     """The last nine tenths of a run add at most a share of all pulls of an arm."""
 

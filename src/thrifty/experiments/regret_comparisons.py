@@ -30,24 +30,18 @@ FAR = 2.0  # a policy is far worse from this ratio of regrets on
 
 @dataclass(frozen=True)
 class Pair:
-    """A policy and a rival on an instance."""
+    """A policy and a rival on an instance, at a horizon; by default at the longest."""
 
     instance: str
     policy: str
     rival: str
+    horizon: int | None = None
 
-    def at(self, table: ResultTable, horizon: int) -> tuple[Result, Result]:
-        """Their results at a horizon."""
+    def results(self, table: ResultTable) -> tuple[Result, Result]:
+        """Their results."""
         return (
-            table.at(self.instance, self.policy, horizon),
-            table.at(self.instance, self.rival, horizon),
-        )
-
-    def longest(self, table: ResultTable) -> tuple[Result, Result]:
-        """Their results at the longest horizon of each."""
-        return (
-            table.longest(self.instance, self.policy),
-            table.longest(self.instance, self.rival),
+            table.found(self.instance, self.policy, self.horizon),
+            table.found(self.instance, self.rival, self.horizon),
         )
 
 
@@ -60,24 +54,14 @@ def _less(mine: Result, other: Result) -> Answer:
 
 @dataclass(frozen=True)
 class Less(Pair):
-    """A policy has less regret than a rival at the longest horizon."""
+    """A policy has less regret than a rival."""
 
     def find(self, table: ResultTable) -> Finding:
-        horizons = table.horizons(self.instance, self.policy)
-        answers = {n: _less(*self.at(table, n)) for n in horizons}
-        since = next(
-            (n for n in horizons if all(answers[later] for later in horizons if later >= n)), None
-        )
-        until = (
-            f", clearly less from n = {power(since)} on"
-            if since is not None and len(horizons) > 1
-            else ""
-        )
-        mine, other = self.at(table, horizons[-1])
+        mine, other = self.results(table)
         return Finding(
-            answers[horizons[-1]],
-            f"{regret(mine)} against {regret(other)} at n = {power(horizons[-1])}: "
-            f"{difference(*estimate(other.final - mine.final))}{until}",
+            _less(mine, other),
+            f"{regret(mine)} against {regret(other)} at n = {power(mine.horizon)}: "
+            f"{difference(*estimate(other.final - mine.final))}",
         )
 
 
@@ -86,7 +70,7 @@ class Overtaken(Pair):
     """A rival has less regret than a policy after a hundredth of the run, and more at the end."""
 
     def find(self, table: ResultTable) -> Finding:
-        mine, other = self.longest(table)
+        mine, other = self.results(table)
         early = int(np.searchsorted(mine.times, mine.horizon / 100))
         lead = estimate(mine.curves[:, early] - other.curves[:, early])
         begun = (
@@ -102,20 +86,15 @@ class Overtaken(Pair):
 
 @dataclass(frozen=True)
 class Alike(Pair):
-    """Two policies differ by no more than a share of the rival's regret.
+    """Two policies differ by no more than a share of the rival's regret."""
 
-    At the given horizon, or the longest.
-    """
-
-    horizon: int | None = None
     share: float = 0.2
 
     def find(self, table: ResultTable) -> Finding:
-        n = self.horizon or table.horizons(self.instance, self.policy)[-1]
-        mine, other = self.at(table, n)
+        mine, other = self.results(table)
         lead, margin = estimate(other.final - mine.final), self.share * other.mean
         words = (
-            f"{regret(mine)} against {regret(other)} at n = {power(n)}: "
+            f"{regret(mine)} against {regret(other)} at n = {power(mine.horizon)}: "
             f"{difference(*lead)}, the margin being {plain(margin, 3)}"
         )
         return Finding(within(lead, -margin, margin), words)
@@ -126,7 +105,7 @@ class FarWorse(Pair):
     """A policy has at least FAR times the regret of a rival."""
 
     def find(self, table: ResultTable) -> Finding:
-        worse, better = self.longest(table)
+        worse, better = self.results(table)
         words = (
             f"{regret(worse)} against {regret(better)} at n = {power(worse.horizon)}, "
             f"{plain(_ratio(worse, better), 2)} times as much"
@@ -139,7 +118,7 @@ class Wilder(Pair):
     """The standard deviation of a policy's regret is at least FAR times a rival's."""
 
     def find(self, table: ResultTable) -> Finding:
-        wild, calm = self.longest(table)
+        wild, calm = self.results(table)
         both = np.column_stack([wild.final, calm.final])
         excess = _log_deviations(both) - math.log(FAR)
         words = (
@@ -176,16 +155,18 @@ class SmallerGain:
 
 @dataclass(frozen=True)
 class _Field:
-    """A policy and several rivals on an instance."""
+    """A policy and several rivals on an instance, at a horizon; by default at the longest."""
 
     instance: str
     policy: str
     rivals: tuple[str, ...]
+    horizon: int | None = None
 
-    def longest(self, table: ResultTable) -> tuple[Result, list[Result]]:
-        """The policy's result at the longest horizon, and those of the rivals, the best first."""
-        others = [table.longest(self.instance, rival) for rival in self.rivals]
-        return table.longest(self.instance, self.policy), sorted(others, key=lambda one: one.mean)
+    def results(self, table: ResultTable) -> tuple[Result, list[Result]]:
+        """The result of the policy, and those of the rivals, the best first."""
+        others = [table.found(self.instance, rival, self.horizon) for rival in self.rivals]
+        mine = table.found(self.instance, self.policy, self.horizon)
+        return mine, sorted(others, key=lambda one: one.mean)
 
     def words(self, mine: Result, best: Result) -> str:
         """The regrets of the policy and of the best rival."""
@@ -200,7 +181,7 @@ class Best(_Field):
     """A policy has less regret than all rivals."""
 
     def find(self, table: ResultTable) -> Finding:
-        mine, others = self.longest(table)
+        mine, others = self.results(table)
         return Finding(
             all_hold([_less(mine, other) for other in others]), self.words(mine, others[0])
         )
@@ -211,7 +192,7 @@ class ModestLead(_Field):
     """The best rival has more regret than a policy, but at most MODEST times as much."""
 
     def find(self, table: ResultTable) -> Finding:
-        mine, others = self.longest(table)
+        mine, others = self.results(table)
         excess = exceeds(estimate(others[0].final - MODEST * mine.final))
         return Finding(
             all_hold([exceeds(estimate(others[0].final - mine.final)), negated(excess)]),

@@ -20,7 +20,7 @@ from thrifty.report.wording import count, power, with_errors
 from thrifty.studies.design import Design, design_study
 from thrifty.studies.study import run_studies
 
-HORIZON, REPLICATIONS, SEED = 10**4, 40, 1
+HORIZON, REPLICATIONS, SEED = 10**4, 400, 1
 CHOSEN = "chosen"  # marks the winner in the table
 
 
@@ -37,14 +37,16 @@ def _grid(head: str, *values: object) -> tuple[str, ...]:
 
 
 RIVALS = {
-    "lints": Rival((BASELINE, "lints:inflation=theory"), _grid("lints:scale", 0.3, 0.5, 0.7, 1)),
+    "lints": Rival(
+        (BASELINE, "lints:inflation=theory"), _grid("lints:scale", 0.3, 0.5, 0.7, 0.85, 1)
+    ),
     "linucb": Rival(
         ("linucb", "linucb:width=fn"), _grid("linucb:width=alpha,alpha", 0.5, 1, 1.5, 2, 3)
     ),
     "ids": Rival(("ids",), _grid("ids:correction", "ucb", "all")),
     # 50 samples instead of 200 for time alone: samples are for accuracy, nothing is tuned
     "vids": Rival(("vids:samples=50,draws=anew",)),
-    "solid": Rival(("solid",), _grid("solid:level", 0.5, 1, 2)),
+    "solid": Rival(("solid",), _grid("solid:level", 0.06, 0.12, 0.25, 0.5, 1, 2)),
     "linmed": Rival(
         ("linmed",),
         tuple(
@@ -53,18 +55,21 @@ RIVALS = {
         ),
     ),
     "squarecb": Rival(("squarecb",), _grid("squarecb:c", 0.1, 1, 10, 100, 1000)),
-    "oam": Rival(("oam:epsilon=0.01,c=1",), _grid("oam:epsilon=0,c", 0, 0.3, 1)),
+    "oam": Rival(
+        ("oam:epsilon=literal,c=1",),
+        tuple(f"oam:epsilon={e},c={c}" for e, c in product((0, 0.001, 0.01), (0, 0.3, 1))),
+    ),
     "ossb": Rival(
         ("ossb",), tuple(f"ossb:epsilon={value},gamma={value}" for value in (0, 0.001, 0.01, 0.1))
     ),
     "endoa": Rival(("endoa",), _grid("endoa:c", 0, 0.3, 1)),
-    "del": Rival(("del",), _grid("del:gamma", 0, 0.01, 0.1)),
+    "del": Rival(("del",), _grid("del:gamma", 0, 0.01, 0.1, 0.3, 1)),
     "greedy": Rival(("greedy",)),
     "egreedy": Rival(
         ("egreedy",),
         tuple(
             f"egreedy:epsilon={epsilon},decay={decay}"
-            for epsilon, decay in product((0.1, 0.3, 1, 3), (0.5, 1))
+            for epsilon, decay in product((0.1, 0.3, 1, 3, 10, 30), (0.5, 1))
         ),
     ),
 }
@@ -172,7 +177,9 @@ def tuning_page(tried: Mapping[str, Sequence[Standing]]) -> Page:
         "of the catalog and drawn ones, without those with more than "
         f"{LARGEST:,} rows times squared dimensions. None of them is ranked on in the arena by "
         "default. The policy thrifty has no grid: it was developed on instances that include "
-        "these. Parameters that are not named have their default ([policies](policies.md))."
+        "these. In most instances of the catalog the best arm is the first, with which greedy "
+        "choices begin. Parameters that are not named have their default "
+        "([policies](policies.md))."
     )
     text = (
         "The first standard error is over replications, the second over instances as if they "
