@@ -76,7 +76,7 @@ RIVALS = {
 OWN = ("thrifty", "thrifty:noise=known")
 # the winners of docs/tuning.md, which `python -m benchmarks.tuning` writes
 TUNED = {
-    "lints": "lints:scale=0.5",
+    "lints": "lints:scale=0.7",
     "linucb": "linucb:width=alpha,alpha=2",
     "ids": "ids",
     "solid": "solid:level=0.5",
@@ -85,7 +85,7 @@ TUNED = {
     "oam": "oam",
     "ossb": "ossb",
     "endoa": "endoa:c=0",
-    "del": "del:gamma=0.1",
+    "del": "del",
     "egreedy": "egreedy:epsilon=3,decay=1",
 }
 
