@@ -203,6 +203,34 @@ def test_the_frontier():
     assert f"and {of(narrow, 'on its worst instance')} on its worst instance" in text
 
 
+def test_what_was_aimed_at():
+    section, page = "What thrifty was to reach", words("docs/thrifty.md")
+    lines = RESULTS.partition(f"\n## {section}\n")[2].partition("\n## ")[0].splitlines()
+    table = [line.strip("|").split("|") for line in lines if line.startswith("|")]
+    shown = [table[0].index(f" {name} ") for name in documented_columns()]
+    assert [[row[i] for i in shown] for row in table[2:]] == [
+        line.strip("|").split("|") for line in documented("docs/thrifty.md", "| n | draw |")[2:]
+    ]
+    own, lints = (
+        column(section, header, "| 1e4 | second |") for header in ("regret there", "of lints")
+    )
+    assert f"`thrifty` pays {own[0]:g} and Thompson sampling {lints[0]:g}, in all" in page
+    others = [
+        value
+        for n in ("1e4", "1e5")
+        for value in (
+            *column(section, "on its worst instance", f"| {n} | first |"),
+            *column(section, "on the next worst", f"| {n} | second |"),
+        )
+    ]
+    assert f"On the other 23 instances it is at most {max(others):.1f} at n = 1e4 and 1e5" in page
+
+
+def documented_columns():
+    header = documented("docs/thrifty.md", "| n | draw |")[0]
+    return [name.strip() for name in header.strip("|").split("|")]
+
+
 def test_what_the_plan_of_the_first_edition_was_worth():
     text, section = words("docs/thrifty.md"), "The plan of thrifty's first edition"
     for difference, whole in zip(

@@ -13,7 +13,7 @@ from thrifty.experiments import arena, suite
 from thrifty.experiments.arena import Step
 from thrifty.experiments.relative import least_regret
 from thrifty.experiments.suite import Entry
-from thrifty.experiments.tuning import entrants, playable
+from thrifty.experiments.tuning import OWN, entrants, playable
 from thrifty.report.html import write_html
 from thrifty.report.markdown import write_markdown
 from thrifty.report.wording import plain
@@ -80,7 +80,7 @@ def test_every_policy_plays_what_it_can_and_the_best_play_more(small):
 
 
 def best_after_first_step(small, group):
-    """The leaders, and the two of least relative regret on the first three replications."""
+    """The leaders, and the two rivals of least relative regret on the first three replications."""
     found = {}
     for policy in ENTRANTS:
         own, base = (
@@ -96,7 +96,8 @@ def best_after_first_step(small, group):
             found[policy] = np.mean(
                 [math.log(early_mean(one) / means[one.instance.name, one.rewards]) for one in own]
             )
-    return {"thrifty", "lints", *sorted(found, key=found.get)[:2]}
+    rivals = [policy for policy in sorted(found, key=found.get) if policy not in OWN]
+    return {"thrifty", "lints", *rivals[:2]}
 
 
 def early_mean(result):
@@ -193,7 +194,7 @@ def test_some_of_the_instances(patched, tmp_path):
 def test_seeds_are_what_they_were():
     """NumPy's generator must go on giving the same numbers."""
     assert suite.UNSEEN_SEEDS[:3] == (650004, 900031, 435431)
-    assert suite.KINDS_SEEDS[:3] == (331893, 729668, 655412)
+    assert suite.KINDS_SEEDS[:3] == (232611, 867141, 285283)
     assert suite.TUNED_SEEDS[20:23] == (202636, 768759, 823402)
     assert suite.TUNED_SEEDS[44:47] == (627122, 539017, 838734)
     assert suite.TUNED_SEEDS[68:71] == (540490, 649778, 762522)
@@ -295,7 +296,8 @@ def test_the_suite_is_what_it_is_said_to_be():
     """The numbers in arena_words.py."""
     unseen, kinds, tuned = (suite.GROUPS[group] for group in ("unseen", "kinds", "tuned"))
     assert (len(unseen), len(kinds), len(tuned)) == (12, 12, 155)
-    assert all(len(set(group)) == len(group) for group in (unseen, kinds, tuned))
+    for group in (unseen, kinds, tuned):  # no instance is played twice
+        assert len({entry.instance for entry in group}) == len(group)
     assert not set(unseen) & set(tuned)
     assert set(suite.TUNING) < {entry.instance for entry in tuned}
     assert sum(name.startswith("drawn") for name in suite.TUNING) == 20

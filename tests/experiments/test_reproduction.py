@@ -212,6 +212,19 @@ def test_the_documented_reproduction_judges_these_claims():
         assert (DOCS / "figures" / f"{figure}.svg").exists(), STALE
 
 
+@pytest.mark.parametrize("name", ["bounded", "large-100"])
+def test_where_c_makes_no_difference(name):
+    """As the page says; its rows are the same."""
+    assert "On bounded and large-100 both values of c give the same runs." in documented_page()
+
+    def rows(policy):
+        head = f"| {name} | {policy} | "
+        lines = (DOCS / "reproduction.md").read_text().splitlines()
+        return [line.removeprefix(head) for line in lines if line.startswith(head)]
+
+    assert rows("oam") == rows("oam:c=1") != []
+
+
 def test_the_documented_reproduction_has_these_verdicts_and_this_summary():
     """Verdicts and summary of the page follow from the marks of its cases."""
     text = documented_page()

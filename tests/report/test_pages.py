@@ -12,7 +12,7 @@ import thrifty as th
 from thrifty.report.html import html, write_html
 from thrifty.report.markdown import markdown, write_markdown
 from thrifty.report.pages import Page, Section, Statement, study_page
-from thrifty.report.wording import listing, plain, power, with_errors
+from thrifty.report.wording import listing, plain, power, with_error, with_errors
 
 VOID = {"meta", "br", "img", "path", "use", "rect"}
 
@@ -205,5 +205,7 @@ def test_markdown_over_a_device_is_refused_before_anything_is_written(page, tmp_
 
 
 def test_a_number_with_two_standard_errors():
+    assert with_error(103_400.0, 1.6e-12, 4) == "103,400 ± 0"
+    assert with_error(0.0, 1e-13) == "0 ± 1e-13"
     assert with_errors(0.8254, 0.0341, 0.05) == "0.825 ± 0.034 ± 0.05"
     assert with_errors(1.0, math.nan, 0.1) == "1 ± - ± 0.1"

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 
 from thrifty.errors import escaped
 
+ROUNDING = 1e-12  # a standard error below this share of a number is none
+
 
 def plain(number: float, digits: int) -> str:
     """A number with `digits` significant digits, without an exponent unless it is tiny."""
@@ -19,6 +21,8 @@ def printable(name: str, most: int = 200) -> str:
 
 def with_error(value: float, error: float, digits: int = 3) -> str:
     """A number with its standard error, unless that is NaN."""
+    if error < ROUNDING * abs(value):
+        error = 0.0
     return plain(value, digits) + ("" if math.isnan(error) else f" ± {plain(error, 2)}")
 
 
