@@ -185,6 +185,14 @@ def test_slopes_of_thrifty():
         assert f"{ratio:g} ±" in text
 
 
+def test_slopes_of_thrifty_are_below_c():
+    assert "its slope is clearly below C on all four instances" in words("docs/thrifty.md")
+    page = words("docs/reproduction.md")
+    found = page.partition("**The regret of thrifty does not grow more slowly")[2]
+    cases, _, _ = found.partition("A slope clearly below C")
+    assert (cases.count("- ✗ on "), cases.count("- ")) == (4, 4)
+
+
 def test_the_frontier():
     text = words("docs/thrifty.md")
 

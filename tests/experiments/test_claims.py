@@ -46,9 +46,8 @@ CONSTANT = 10.0  # of every made-up instance
 class Made:
     """An artificial result: mean regret level + slope log n at horizon n, with 80 replications.
 
-    The share `early` of it comes before round n/10, the share `matched` has the label matched. All
-    but 1000 + `explored` log n rounds exploit, and arms have `pulls` log n pulls, of which the
-    share `early` comes before round n/10.
+    The share `early` of it comes before round n/10, the share `matched` has the label matched. Arms
+    have `pulls` log n pulls, of which the share `early` comes before round n/10.
     """
 
     level: float = 100.0
@@ -56,7 +55,6 @@ class Made:
     spread: float = 5.0
     early: float = 0.9
     matched: float = 0.5
-    explored: float = 0.0
     pulls: tuple[float, ...] = (1.0, 1.0, 1.0)
 
     def result(self, instance, policy, horizon):
@@ -69,8 +67,7 @@ class Made:
         curves = np.outer(final, shape)
         parts = [curves * self.matched, curves * (1 - self.matched), 0 * curves]
         regret = np.stack(parts, axis=2)
-        tried = np.minimum(1000 + self.explored * math.log(horizon), times)
-        rounds = np.stack([0 * times, tried, times - tried], axis=1)
+        rounds = np.stack([0 * times, 0 * times, times], axis=1)
         counts = np.repeat(rounds[np.newaxis].astype(np.int64), 80, axis=0)
         pulled = np.outer(shape, np.array(self.pulls) * 1000 * math.log(horizon))
         nothing = np.zeros(80, dtype=np.int64)
@@ -115,8 +112,6 @@ def makings(comparison, good):
         return {other: {"level": 120 if good else 900}, (c.other, c.rival): {"level": 500}}
     if kind in ("Best", "ModestLead"):
         return {mine: {"level": 80 if good else 120}}
-    if kind == "StopsExploring":
-        return {mine: {"explored": 10.0 if good else 100.0}}
     if kind == "StopsPlaying":
         return {mine: {"early": 1.0 if good else 0.5}}
     if kind == "TracksAllocation":  # 20 per log n of arm 2, as MadeBound has it

@@ -1,6 +1,6 @@
 """Phrases of conditions: combined where they differ in one value, shortened where all hold."""
 
-from itertools import product
+from itertools import permutations, product
 
 import pytest
 
@@ -63,6 +63,13 @@ def test_one_condition(condition, text):
 )
 def test_combined_conditions(chosen, possible, text):
     assert combined(chosen, possible) == text
+
+
+def test_few_phrases_in_whichever_order():
+    """All conditions but one take as many phrases as they have names."""
+    possible = conditions(u=("0.1", "0.2"), c=("0", "1"), n=(10**5, LONGEST))
+    for chosen in list(permutations(possible[:2] + possible[3:]))[::97]:
+        assert combined(chosen, possible).count(", and ") == 2
 
 
 def test_every_condition_of_the_claims_has_a_phrase_of_its_own():

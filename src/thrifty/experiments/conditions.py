@@ -5,6 +5,7 @@ width at n = 1e4`. Conditions that differ in one value are combined: `at n = 1e4
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import permutations
 
 from thrifty.report.wording import listing, power
 
@@ -59,7 +60,20 @@ def combined(chosen: Sequence[Condition], possible: Sequence[Condition]) -> str:
 
 
 def _blocks(conditions: Sequence[Condition]) -> list[Block]:
-    """Blocks that together contain exactly the given conditions."""
+    """Few blocks that together contain exactly the given conditions."""
+    names = list(dict.fromkeys(name for condition in conditions for name in condition))
+    values = {name: [condition.get(name) for condition in conditions] for name in names}
+
+    def ordered(by: Sequence[str]) -> list[Condition]:
+        return sorted(
+            conditions, key=lambda one: [values[name].index(one.get(name)) for name in by]
+        )
+
+    return min((_merged(ordered(by)) for by in permutations(names)), key=len)
+
+
+def _merged(conditions: Sequence[Condition]) -> list[Block]:
+    """Blocks of conditions that are merged one by one."""
     blocks: list[Block] = []
     for condition in conditions:
         block: Block = {name: (value,) for name, value in condition.items()}

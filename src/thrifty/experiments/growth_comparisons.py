@@ -14,7 +14,6 @@ from thrifty.experiments.evidence import (
     regret,
     within,
 )
-from thrifty.numerics.arrays import Floats
 from thrifty.report.wording import plain, power, with_error
 from thrifty.studies.results import Result
 
@@ -61,36 +60,6 @@ class Flattens:
             f"slope {with_error(*slope)}, where R(n)/log n is {plain(ratio, 2)}"
         )
         return Finding(negated(exceeds(slope, self.share * ratio)), words)
-
-
-@dataclass(frozen=True)
-class StopsExploring:
-    """The number of rounds that do not exploit grows more slowly than log n, as in Flattens."""
-
-    instance: str
-    policy: str
-    share: float = 0.25
-
-    def find(self, table: ResultTable) -> Finding:
-        before, after = table.horizons(self.instance, self.policy, least=2)[-2:]
-        first, last = (
-            _explored(table.at(self.instance, self.policy, before)),
-            _explored(table.at(self.instance, self.policy, after)),
-        )
-        slope = estimate((last - first) / math.log(after / before))
-        ratio = float(last.mean()) / math.log(after)
-        words = (
-            f"{with_error(*estimate(first))} rounds at n = {power(before)}, "
-            f"{with_error(*estimate(last))} at {power(after)}: slope {with_error(*slope)}, where "
-            f"rounds / log n are {plain(ratio, 2)}"
-        )
-        return Finding(negated(exceeds(slope, self.share * ratio)), words)
-
-
-def _explored(result: Result) -> Floats:
-    """(R,) rounds of each run that do not exploit."""
-    rounds = result.rounds[:, -1].sum(axis=1) - result.rounds[:, -1, result.labels.index("exploit")]
-    return rounds.astype(np.float64)
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ ABOUT = (
     "LinUCB in Figures 1 and 2, and where LinTS is compared with all, else for the longest. OAM "
     "runs with epsilon = 0 and c = 0, the library's defaults, and with c = 1. Both lie outside of "
     "the theorem, whose proof needs c > 0 and forced exploration at a rate that tends to 0; these "
-    "defaults were chosen by regret on thirteen instances, six of them the paper's. On bounded and "
+    "defaults were chosen by regret on thirteen instances, six of them the paper's. On "
     "large-100 both values of c give the same runs. LinUCB runs with its own width, oful, and with "
     "fn, noise sqrt(f_n), at the c of the OAM that it is compared with (alone, at c = 1). OSSB "
     "runs with epsilon = gamma = 0, 0.001 and 0.01.",

@@ -159,6 +159,7 @@ def with_legend(figure: "Figure") -> "Figure":
         ncols=min(len(entries), across),
         frameon=False,
         fontsize="small",
+        handlelength=3.5,  # dashes are seen to be dashes
         labelcolor=INK,
     )
     return figure
