@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from thrifty.files import write_whole
 from thrifty.report.wording import printable
 from thrifty.studies.results import Result
@@ -144,6 +146,15 @@ def panels(
     return figure
 
 
+def _columns(labels: Sequence[str], width: float) -> int:
+    """The number of columns of a legend so that it is at most `width` inches wide."""
+    for columns in range(len(labels), 1, -1):
+        longest = [max(map(len, own)) for own in np.array_split(labels, columns)]
+        if sum(0.65 + 0.067 * letters for letters in longest) <= width:
+            return columns
+    return 1
+
+
 def with_legend(figure: "Figure") -> "Figure":
     """Add one legend for all panels, below them."""
     entries = {
@@ -151,15 +162,14 @@ def with_legend(figure: "Figure") -> "Figure":
         for axes in figure.axes
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
     }
-    across = max(2, round(figure.get_figwidth() / 1.9))
     figure.legend(
         list(entries.values()),
         list(entries),
         loc="outside lower center",
-        ncols=min(len(entries), across),
+        ncols=_columns(list(entries), figure.get_figwidth()),
         frameon=False,
         fontsize="small",
-        handlelength=3.5,  # dashes are seen to be dashes
+        handlelength=3,  # dashes are seen to be dashes
         labelcolor=INK,
     )
     return figure
