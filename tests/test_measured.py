@@ -234,6 +234,30 @@ def test_what_was_aimed_at():
     assert f"On the other 23 instances it is at most {max(others):.1f} at n = 1e4 and 1e5" in page
 
 
+def test_other_kinds_and_rivals():
+    """Of the arena: its tables by horizon, in the words of docs/thrifty.md."""
+    text, page = (ROOT / "docs" / "arena.md").read_text(), words("docs/thrifty.md")
+
+    def cells(group, n, policy):
+        section = text.partition(f"\n## {group}: n = {n}\n")[2].partition("\n## ")[0]
+        header, *rows = (line.split(" | ") for line in section.splitlines() if "|" in line)
+        [row] = [row for row in rows if len(row) > 1 and row[1] == policy]
+        return dict(zip(header, row, strict=True))
+
+    def short(cell, errors=0):
+        return " ± ".join(cell.split(" ± ")[: 1 + errors])
+
+    kinds, vids = "Other kinds of instances and rewards", "vids:samples=50,draws=anew"
+    own = {n: cells(kinds, n, "thrifty") for n in ("1e3", "1e4", "1e5")}
+    mean = "relative regret"
+    assert f"`thrifty` has {short(own['1e3'][mean])} of the regret" in page
+    assert f"at n = 1e3, {short(own['1e4'][mean])} at 1e4 and {short(own['1e5'][mean], 1)}" in page
+    assert f"where V-IDS has {short(cells(kinds, '1e5', vids)[mean])}, " in page
+    assert f"and a CVaR of {own['1e5']['CVaR']}: " in page
+    linucb = cells("Instances never used for tuning", "1e6", "linucb:width=alpha,alpha=2")
+    assert f"but {short(linucb['worst'])} times that of Thompson sampling" in page
+
+
 def documented_columns():
     header = documented("docs/thrifty.md", "| n | draw |")[0]
     return [name.strip() for name in header.strip("|").split("|")]

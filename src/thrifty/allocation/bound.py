@@ -41,7 +41,7 @@ class Bound:
     ----------
     instance : the bandit instance
     constant : C; the regret of a consistent policy is at least C log n asymptotically, and OAM with
-        epsilon, c > 0 attains it (its defaults, 0, are not covered by the theorem)
+        the paper's epsilon and c > 0 attains it (the theorem does not cover its defaults, 0)
     solution : the optimal allocation over the arms of all contexts, with its dual variables
     """
 

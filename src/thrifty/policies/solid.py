@@ -12,7 +12,7 @@ theta' = theta - D / ||u||^2 W^-1 u at the minimiser.
 It exploits once v(V) > beta_t = level sigma^2 (log t + d log log n); confidence intervals have the
 width sqrt(gamma_t) ||x||_{V^-1}, gamma_t = sigma^2 (log S + d log log n), S the exploration rounds.
 The lower bound asks for v(V) near 2 sigma^2 log t: with level = 1, as here by default, the policy
-stops at half of that and is not asymptotically optimal; level = 2 is.
+stops at half of that and is not asymptotically optimal; level = 2 asks for as much as the bound.
 
 What the source leaves open, and how it is done here:
 

@@ -60,7 +60,7 @@ class VIDS(Policy):
     ----------
     samples : S, how many samples of theta stand for its posterior; an even number
     draws : `once`, samples are made from the same normals in every round; or `anew`, from others in
-        each round, as in the source: a third slower, and fewer bad runs
+        each round, as in the source, which takes longer
     ridge : V starts from ridge times the identity: the prior is N(0, noise^2 / ridge I). By default
         noise^2, for N(0, I)
     forgetting : effective memory in rewards: what was seen counts less by a share 1 / forgetting
