@@ -36,7 +36,8 @@ class OAM(Policy):
     thirteen instances (benchmarks/RESULTS.md, "OAM's knobs"): 2.2 times that of heuristic LinTS in
     the geometric mean, at n = 1e4 and at 1e5; c = 1, closer to the theory, has 2.5 and 2.7. Six of
     the instances are the paper's. The theorem does not cover these defaults: its proof needs forced
-    exploration, epsilon > 0, and a level f_n with c > 0. zeta hardly matters between .02 and .5.
+    exploration at a rate that tends to 0, and a level f_n with c > 0. zeta hardly matters between
+    .02 and .5.
 
     Parameters
     ----------
