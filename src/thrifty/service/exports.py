@@ -9,8 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from sqlalchemy import Connection
 
-from thrifty.service.experiment import DECISION, EXPIRED, REWARD
+from thrifty.service.experiment import DECISION, EXPIRED
 from thrifty.service.store import Event, find_decisions, read_events
+from thrifty.service.views import outcome
 
 SCHEMA = pa.schema(
     [
@@ -43,22 +44,29 @@ def parquet(connection: Connection, name: str, after: int = 0) -> IO[bytes]:
         file = stack.enter_context(TemporaryFile())
         with pq.ParquetWriter(file, schema) as writer:
             while page := read_events(connection, name, after):
-                writer.write_table(_table(connection, name, page).cast(schema))
+                rows = _rows(connection, name, page)
+                writer.write_table(pa.Table.from_pylist(rows, schema=schema))
                 after = page[-1].seq
         stack.pop_all()  # the file stays open
     file.seek(0)
     return file
 
 
-def _table(connection: Connection, name: str, page: list[Event]) -> pa.Table:
-    ids = [event.decision for event in page if event.kind == DECISION and event.decision]
-    found = find_decisions(connection, name, ids)
-    return pa.Table.from_pylist([_row(found[id]) for id in ids], schema=SCHEMA)
+def _rows(connection: Connection, name: str, page: list[Event]) -> list[dict[str, Any]]:
+    """A row per decision of a page; what came of it may be on a later one."""
+    events: dict[str, dict[str, Event]] = {}
+    for event in page:
+        if event.kind == DECISION and event.decision is not None:
+            events[event.decision] = {DECISION: event}
+        elif event.decision in events:
+            events[event.decision][event.kind] = event
+    left_open = [id for id, own in events.items() if outcome(own) is None]
+    return [_row(own) for own in (events | find_decisions(connection, name, left_open)).values()]
 
 
 def _row(events: dict[str, Event]) -> dict[str, Any]:
     """A decision, and what came of it."""
-    made, last = events[DECISION], events.get(REWARD) or events.get(EXPIRED)
+    made, last = events[DECISION], outcome(events)
     return {
         **made.body,
         "seq": made.seq,

@@ -351,7 +351,7 @@ def migrate(engine: Engine) -> None:
     except CommandError:
         raise BadFile(f"{_shown(engine.url)}: a newer version of thrifty has made it") from None
     except SQLAlchemyError as error:
-        reason = escaped(first_line(str(error.args[0])))
+        reason = escaped(first_line(error.args[0]))
         raise BadFile(f"{_shown(engine.url)}: the store cannot be opened: {reason}") from None
 
 

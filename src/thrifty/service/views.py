@@ -105,9 +105,14 @@ def decision_reply(event: Event) -> dict[str, Any]:
     }
 
 
+def outcome(events: dict[str, Event]) -> Event | None:
+    """The reward of a decision, or that it was given up, among the events about it."""
+    return events.get(REWARD) or events.get(EXPIRED)
+
+
 def decision_detail(experiment: Experiment, events: dict[str, Event]) -> dict[str, Any]:
     """A DecisionDetail."""
-    made, last = events[DECISION], events.get(REWARD) or events.get(EXPIRED)
+    made, last = events[DECISION], outcome(events)
     status = "waiting" if last is None else "rewarded" if last.kind == REWARD else "expired"
     return {
         "decision": decision_reply(made),
