@@ -19,9 +19,14 @@ def words(path):
     return " ".join((ROOT / path).read_text().split())
 
 
+def section_of(text, title):
+    """A section of a page."""
+    return text.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+
+
 def column(section, header, where=""):
     """The numbers of a column in all tables of a section of RESULTS.md; of rows with a text."""
-    text = RESULTS.partition(f"\n## {section}\n")[2].partition("\n## ")[0]
+    text = section_of(RESULTS, section)
     found, place = [], None
     for line in text.splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
@@ -213,7 +218,7 @@ def test_the_frontier():
 
 def test_what_was_aimed_at():
     section, page = "What thrifty was to reach", words("docs/thrifty.md")
-    lines = RESULTS.partition(f"\n## {section}\n")[2].partition("\n## ")[0].splitlines()
+    lines = section_of(RESULTS, section).splitlines()
     table = [line.strip("|").split("|") for line in lines if line.startswith("|")]
     shown = [table[0].index(f" {name} ") for name in documented_columns()]
     assert [[row[i] for i in shown] for row in table[2:]] == [
@@ -239,7 +244,7 @@ def test_other_kinds_and_rivals():
     text, page = (ROOT / "docs" / "arena.md").read_text(), words("docs/thrifty.md")
 
     def cells(group, n, policy):
-        section = text.partition(f"\n## {group}: n = {n}\n")[2].partition("\n## ")[0]
+        section = section_of(text, f"{group}: n = {n}")
         header, *rows = (line.split(" | ") for line in section.splitlines() if "|" in line)
         [row] = [row for row in rows if len(row) > 1 and row[1] == policy]
         return dict(zip(header, row, strict=True))
@@ -256,6 +261,8 @@ def test_other_kinds_and_rivals():
     assert f"at n = 1e3, {short(own['1e4'][mean])} at 1e4 and {short(own['1e5'][mean], 1)}" in page
     assert f"where V-IDS has {short(cells(kinds, '1e5', vids)[mean])}, " in page
     assert f"and a CVaR of {own['1e5']['CVaR']}: " in page
+    assert "student" in own["1e5"]["on"]
+    assert f"where it has {own['1e5']['worst']} times the regret" in page
     linucb = cells("Instances never used for tuning", "1e6", "linucb:width=alpha,alpha=2")
     assert f"but {short(linucb['worst'])} times that of Thompson sampling" in page
 

@@ -21,22 +21,27 @@ class Entry(NamedTuple):
     rewards: str = GAUSSIAN
 
 
-def _seeds(commit: int) -> tuple[int, ...]:
+def commit_seeds(commit: int) -> tuple[int, ...]:
     """24 random seeds derived from the hash of a commit, so that nobody selects them."""
     return tuple(np.random.default_rng(commit).integers(10**6, size=24).tolist())
 
 
-UNSEEN_SEEDS = _seeds(0xB059A6E6F5D3)  # the commit in which the policy thrifty was finished
-KINDS_SEEDS = _seeds(0x81C8E3706B90)  # the last commit before the group `kinds` was drawn
+UNSEEN_SEEDS = commit_seeds(0xB059A6E6F5D3)  # the commit in which the policy thrifty was finished
+KINDS_SEEDS = commit_seeds(0x81C8E3706B90)  # the last commit before the group `kinds` was drawn
 # the commits below gave the unseen seeds of earlier versions
 EARLIER = (0x28EB568A27B7, 0xFF8C13CFEF8B, 0x35B870940825, 0xAE23E9D99A77, 0xF173E81DC152)
-TUNED_SEEDS = (*range(20), *(seed for commit in EARLIER for seed in _seeds(commit)))
+TUNED_SEEDS = (*range(20), *(seed for commit in EARLIER for seed in commit_seeds(commit)))
 
 
 def _draws(seeds: Iterable[int], most: int, largest: float = np.inf) -> list[str]:
     """The first `most` drawn instances that are not too large."""
     names = (f"drawn:seed={seed}" for seed in seeds)
     return [name for name in names if _size(name) <= largest][:most]
+
+
+def unseen_draw(seeds: Iterable[int]) -> list[str]:
+    """The drawn instances of the group `unseen`."""
+    return _draws(seeds, UNSEEN, LARGEST)
 
 
 def _size(name: str) -> int:
@@ -49,13 +54,11 @@ def _entries(names: Iterable[str], rewards: str = GAUSSIAN) -> tuple[Entry, ...]
     return tuple(Entry(name, rewards) for name in names)
 
 
-# another draw for the finished policy, from a commit that is not part of the history any more
-FIRST_DRAW = tuple(_draws(_seeds(0x276FAA251567), UNSEEN, LARGEST))
 _KNOWN = [name for name in CATALOG if name not in ("drawn", "k-armed", "product", "drifting")]
 _A, _B, _C, _D, _E, _F = KINDS_SEEDS[:6]
 _OTHER_DRAWS = _draws(KINDS_SEEDS, 6, LARGEST_OTHER)  # no instance is played twice
 GROUPS: dict[str, tuple[Entry, ...]] = {
-    "unseen": _entries(_draws(UNSEEN_SEEDS, UNSEEN, LARGEST)),
+    "unseen": _entries(unseen_draw(UNSEEN_SEEDS)),
     "kinds": (
         *_entries([f"k-armed:arms=10,seed={_A}", f"k-armed:arms=20,seed={_B}"]),
         *_entries([f"product:seed={_C}", f"product:seed={_D}"]),
