@@ -9,7 +9,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 import thrifty as th
-from thrifty.experiments.relative import Contrast, contrast
+from thrifty.lab.arena.relative import Contrast, contrast
 from thrifty.report.drawing import DASHES, plain_ticks, save_figure
 from thrifty.report.wording import with_error
 

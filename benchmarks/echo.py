@@ -8,10 +8,10 @@ import sys
 import uvicorn
 from fastapi import Request, Response
 
-from thrifty.service.answers import answer
-from thrifty.service.app import make_app
-from thrifty.service.routes import Decisions
-from thrifty.service.serving import tune_collector
+from thrifty.service.server.answers import answer
+from thrifty.service.server.app import make_app
+from thrifty.service.server.routes import Decisions
+from thrifty.service.server.serving import tune_collector
 
 
 def main() -> None:

@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 
 import thrifty as th
 from benchmarks.first_edition import WITH, play
-from thrifty.experiments.standings import BASELINE, Standing, standings
-from thrifty.experiments.suite import TUNING
+from thrifty.lab.arena.standings import BASELINE, Standing, standings
+from thrifty.lab.arena.suite import TUNING
 from thrifty.report.drawing import COLOURS, save_figure
 from thrifty.report.wording import power, with_error
 from thrifty.studies.results import Result

@@ -12,10 +12,10 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import thrifty as th
-from thrifty.experiments.relative import Contrast, standard_error
+from thrifty.compiler.compilation import compiled, entry_for, kernel
+from thrifty.compiler.references import Reference
+from thrifty.lab.arena.relative import Contrast, standard_error
 from thrifty.numerics.arrays import Floats, Ints
-from thrifty.numerics.compilation import compiled, entry_for, kernel
-from thrifty.numerics.references import Reference
 from thrifty.numerics.streams import Streams, streams
 from thrifty.policies.shared.ledger import record_choice
 from thrifty.policies.shared.stubs import choose, learn

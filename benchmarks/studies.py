@@ -12,7 +12,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-from thrifty.experiments.paper_experiments import EXPERIMENTS
+from thrifty.lab.paper.panels import EXPERIMENTS
 from thrifty.simulation.replication import Tick
 from thrifty.studies.batches import Batch
 from thrifty.studies.design import design_study

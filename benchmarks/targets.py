@@ -6,9 +6,9 @@ from collections.abc import Sequence
 import numpy as np
 
 import thrifty as th
-from thrifty.experiments.relative import contrast
-from thrifty.experiments.standings import BASELINE, standings
-from thrifty.experiments.suite import UNSEEN_SEEDS, commit_seeds, unseen_draw
+from thrifty.lab.arena.relative import contrast
+from thrifty.lab.arena.standings import BASELINE, standings
+from thrifty.lab.arena.suite import UNSEEN_SEEDS, commit_seeds, unseen_draw
 from thrifty.report.wording import plain, power, with_error, with_errors
 
 TITLE = "What thrifty was to reach"

@@ -7,7 +7,7 @@ Results are kept in the folder `tuning`, so that a run can be interrupted. Copy 
 import argparse
 from pathlib import Path
 
-from thrifty.experiments.tuning import HORIZON, REPLICATIONS, tune, tuning_page, winner
+from thrifty.lab.arena.tuning import HORIZON, REPLICATIONS, tune, tuning_page, winner
 from thrifty.report.markdown import write_markdown
 
 PAGE = Path(__file__).parent.parent / "docs" / "tuning.md"

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from thrifty.experiments.paper_experiments import EXPERIMENTS
-from thrifty.experiments.standings import LEADERS
+from thrifty.lab.arena.standings import LEADERS
+from thrifty.lab.paper.panels import EXPERIMENTS
 from thrifty.policies.oam import OAM
 from thrifty.report.wording import power
 

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
         UnknownName,
         Unreachable,
     )
-    from thrifty.online.decisions import Decision, Explanation
-    from thrifty.online.learner import Learner
-    from thrifty.online.start import learner
+    from thrifty.learners.decisions import Decision, Explanation
+    from thrifty.learners.learner import Learner
+    from thrifty.learners.start import learner
     from thrifty.policies import (
         DEL,
         IDS,
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from thrifty.problem.action_sets import ActionSets
     from thrifty.problem.catalog import instance
     from thrifty.problem.instances import Instance
-    from thrifty.service.client import AsyncClient, Client
+    from thrifty.service.client.client import AsyncClient, Client
     from thrifty.studies.results import Result
     from thrifty.studies.study import Study, run
 
@@ -48,20 +48,20 @@ if TYPE_CHECKING:
 _HOMES = {
     "ActionSets": "thrifty.problem.action_sets",
     "Allocation": "thrifty.allocation",
-    "AsyncClient": "thrifty.service.client",
+    "AsyncClient": "thrifty.service.client.client",
     "BadFile": "thrifty.errors",
     "Bound": "thrifty.allocation.bound",
-    "Client": "thrifty.service.client",
+    "Client": "thrifty.service.client.client",
     "DEL": "thrifty.policies",
-    "Decision": "thrifty.online.decisions",
+    "Decision": "thrifty.learners.decisions",
     "EGreedy": "thrifty.policies",
     "EndOA": "thrifty.policies",
-    "Explanation": "thrifty.online.decisions",
+    "Explanation": "thrifty.learners.decisions",
     "Greedy": "thrifty.policies",
     "IDS": "thrifty.policies",
     "Instance": "thrifty.problem.instances",
     "InvalidInput": "thrifty.errors",
-    "Learner": "thrifty.online.learner",
+    "Learner": "thrifty.learners.learner",
     "LinMED": "thrifty.policies",
     "LinTS": "thrifty.policies",
     "LinUCB": "thrifty.policies",
@@ -82,7 +82,7 @@ _HOMES = {
     "VIDS": "thrifty.policies",
     "allocate": "thrifty.allocation",
     "instance": "thrifty.problem.catalog",
-    "learner": "thrifty.online.start",
+    "learner": "thrifty.learners.start",
     "lower_bound": "thrifty.allocation.bound",
     "policy": "thrifty.policies",
     "run": "thrifty.studies.study",
@@ -136,7 +136,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name == "features":
-        return import_module("thrifty.online.features")
+        return import_module("thrifty.learners.features")
     if name not in _HOMES:
         raise AttributeError(f"module 'thrifty' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import thrifty as th
-from thrifty.numerics.compilation import compiled
-from thrifty.numerics.interrupts import interruptible
+from thrifty.compiler.compilation import compiled
+from thrifty.compiler.interrupts import interruptible
 
 
 def test_a_signal_ends_a_long_solve():

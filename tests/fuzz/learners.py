@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import thrifty as th
-from thrifty.numerics.compilation import compiled
+from thrifty.compiler.compilation import compiled
 from thrifty.policies import POLICIES
 
 BAD = (None, -1, 99, 1.5, "nobody", [], (), {}, float("nan"), float("inf"), "\x1b[31m", object())

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 import thrifty as th
-from thrifty.online.state_files import to_text
+from thrifty.learners.state_files import to_text
 from thrifty.policies import POLICIES
 
 SETS = th.ActionSets(

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from thrifty.numerics.compilation import compiled
+from thrifty.compiler.compilation import compiled
 from thrifty.numerics.regression import (
     MAX_ROUNDINGS,
     carry_regression,

@@ -18,9 +18,9 @@ import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse, PlainTextResponse
 
-from thrifty.service.refusals import Conflict, NotFound, Refusal
-from thrifty.service.schemas import Change, DecisionRequest, NewExperiment, RewardRequest
-from thrifty.service.tokens import check
+from thrifty.service.server.refusals import Conflict, NotFound, Refusal
+from thrifty.service.server.schemas import Change, DecisionRequest, NewExperiment, RewardRequest
+from thrifty.service.storage.tokens import check
 
 AT = "2026-01-02T03:04:05.000006Z"
 PAGE = 3  # entries of the log in an answer

@@ -8,8 +8,8 @@ from threading import Event, Lock, Thread
 
 import httpx
 
-from thrifty.service.loading import audit
-from thrifty.service.store import Store, all_events
+from thrifty.service.server.loading import audit
+from thrifty.service.storage.store import Store, all_events
 
 LISTED = {
     "name": "listed",

@@ -10,8 +10,8 @@ import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse, Response
 
-from thrifty.service.page_files import page_router
-from thrifty.service.schemas import (
+from thrifty.service.server.page_files import page_router
+from thrifty.service.server.schemas import (
     ArmEstimate,
     Bucket,
     Change,

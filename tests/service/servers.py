@@ -10,10 +10,10 @@ from threading import Thread
 import httpx
 import uvicorn
 
-from thrifty.service.app import make_app
-from thrifty.service.gate import Limits
-from thrifty.service.loading import audit
-from thrifty.service.store import Event, Store, all_events, statuses
+from thrifty.service.server.app import make_app
+from thrifty.service.server.gate import Limits
+from thrifty.service.server.loading import audit
+from thrifty.service.storage.store import Event, Store, all_events, statuses
 
 LISTED = [
     {"name": "phone", "arms": [[1, 0], [0, 1], [0.9, 0.5]], "arm_names": ["a", "b", "c"]},

@@ -10,7 +10,7 @@ import pytest
 
 from tests.service.servers import LISTED, serving
 from thrifty.policies import POLICIES
-from thrifty.service import store
+from thrifty.service.storage import store
 
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{6})?Z")
 JSON = {"Content-Type": "application/json"}

@@ -12,11 +12,11 @@ import pytest
 import thrifty as th
 from tests.service.fake_server import AT, FakeService, make_app, serving
 from thrifty.errors import InvalidInput, ServiceError, Unreachable
-from thrifty.service.refusals import Conflict
-from thrifty.service.replies import RemoteDecision
-from thrifty.service.requests import ExperimentRequests
-from thrifty.service.retries import Answer, failure
-from thrifty.service.tokens import Token
+from thrifty.service.client.replies import RemoteDecision
+from thrifty.service.client.requests import ExperimentRequests
+from thrifty.service.client.retries import Answer, failure
+from thrifty.service.server.refusals import Conflict
+from thrifty.service.storage.tokens import Token
 
 SETS = th.ActionSets(
     [[[1, 0], [0, 1]], [[1, 0], [0.8, 0.3]]],

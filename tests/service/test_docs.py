@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.service.servers import serving
-from thrifty.service import experiment, gate, schemas, store, writer
-from thrifty.service.experiment import CHANGES
-from thrifty.service.tokens import SCOPES
+from thrifty.service.server import experiment, gate, schemas, writer
+from thrifty.service.server.experiment import CHANGES
+from thrifty.service.storage import store
+from thrifty.service.storage.tokens import SCOPES
 
 PAGE = (Path(__file__).parents[2] / "docs" / "service.md").read_text()
 ADDRESS = "http://127.0.0.1:8080"

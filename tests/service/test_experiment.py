@@ -6,11 +6,11 @@ import random
 import pytest
 
 from thrifty.errors import InvalidInput, ThriftyError
-from thrifty.service.experiment import CREATED, Experiment, check_settings
-from thrifty.service.history import MOST, History
-from thrifty.service.loading import audit, code, load, take_snapshot
-from thrifty.service.store import Event, Store, add_experiment, append, save_snapshot
-from thrifty.service.tables import EVENTS
+from thrifty.service.server.experiment import CREATED, Experiment, check_settings
+from thrifty.service.server.history import MOST, History
+from thrifty.service.server.loading import audit, code, load, take_snapshot
+from thrifty.service.storage.store import Event, Store, add_experiment, append, save_snapshot
+from thrifty.service.storage.tables import EVENTS
 
 LISTED = {
     "contexts": [

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 import httpx
 import pytest
 
-from thrifty.service import experiment, routes
-from thrifty.service.tables import LEASES
+from thrifty.service.server import experiment, routes
+from thrifty.service.storage.tables import LEASES
 
 
 def refusal(response):

@@ -16,12 +16,12 @@ from tests.service.postgres import Postgres
 from tests.service.processes import Server
 from tests.service.test_writer import SETTINGS
 from thrifty.errors import ThriftyError
-from thrifty.service import leases
-from thrifty.service import writer as writer_module
-from thrifty.service.actions import Create, Decide
-from thrifty.service.leases import LASTS, Leases
-from thrifty.service.store import Event, Store, append, last_seq
-from thrifty.service.writer import Writer
+from thrifty.service.server import writer as writer_module
+from thrifty.service.server.actions import Create, Decide
+from thrifty.service.server.writer import Writer
+from thrifty.service.storage import leases
+from thrifty.service.storage.leases import LASTS, Leases
+from thrifty.service.storage.store import Event, Store, append, last_seq
 
 KILLS = int(os.environ.get("THRIFTY_KILLS", "4"))
 LEASE = LASTS / 1e6  # seconds

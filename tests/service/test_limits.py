@@ -3,9 +3,9 @@
 import pytest
 
 from tests.service.servers import serving
-from thrifty.service import actions, experiment, writer
-from thrifty.service.gate import Limits
-from thrifty.service.schemas import MOST_BATCH
+from thrifty.service.server import actions, experiment, writer
+from thrifty.service.server.gate import Limits
+from thrifty.service.server.schemas import MOST_BATCH
 
 JSON = {"Content-Type": "application/json"}
 

@@ -11,10 +11,10 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import create_engine, inspect, text
 
 from tests.service.servers import audit_all
-from thrifty.service.experiment import Experiment
-from thrifty.service.loading import code
-from thrifty.service.store import MIGRATIONS, Store
-from thrifty.service.tables import METADATA
+from thrifty.service.server.experiment import Experiment
+from thrifty.service.server.loading import code
+from thrifty.service.storage.store import MIGRATIONS, Store
+from thrifty.service.storage.tables import METADATA
 
 RELEASED = ["0001"]
 

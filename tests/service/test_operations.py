@@ -15,8 +15,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.command_line import THRIFTY, thrifty
 from tests.service.servers import LISTED, audit_all, serving
-from thrifty.service.store import last_snapshot
-from thrifty.service.tables import LEASES
+from thrifty.service.storage.store import last_snapshot
+from thrifty.service.storage.tables import LEASES
 
 
 def test_metrics_can_be_parsed_and_count(server):

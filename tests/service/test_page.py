@@ -14,8 +14,8 @@ import pytest
 from playwright.sync_api import expect, sync_playwright
 
 from tests.service.page_server import HOSTILE, Canned, decision, experiment, make_app, rich, serving
-from thrifty.service.page_files import FOLDER
-from thrifty.service.schemas import Bucket, DecisionRequest, NewExperiment, RewardRequest
+from thrifty.service.server.page_files import FOLDER
+from thrifty.service.server.schemas import Bucket, DecisionRequest, NewExperiment, RewardRequest
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 CHROMIUM = next(filter(None, map(shutil.which, NAMES)), None)  # none: that of playwright

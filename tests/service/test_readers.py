@@ -7,9 +7,9 @@ import pytest
 from sqlalchemy.exc import SQLAlchemyError
 
 from tests.service.postgres import Postgres
-from thrifty.service import store as stores
-from thrifty.service.exports import parquet
-from thrifty.service.store import (
+from thrifty.service.server.exports import parquet
+from thrifty.service.storage import store as stores
+from thrifty.service.storage.store import (
     Event,
     Store,
     add_experiment,

@@ -6,10 +6,10 @@ import pytest
 from sqlalchemy import select
 
 from thrifty.errors import InvalidInput, UnknownName
-from thrifty.service.refusals import Forbidden, Unauthorized
-from thrifty.service.store import Store
-from thrifty.service.tables import TOKENS
-from thrifty.service.tokens import (
+from thrifty.service.server.refusals import Forbidden, Unauthorized
+from thrifty.service.storage.store import Store
+from thrifty.service.storage.tables import TOKENS
+from thrifty.service.storage.tokens import (
     SCOPES,
     check,
     list_tokens,

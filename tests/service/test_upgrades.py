@@ -6,15 +6,15 @@ import pytest
 from sqlalchemy import delete
 
 from tests.service.load import LISTED, OPEN
-from thrifty.online.learner import Learner
-from thrifty.online.listed import ListedLearner
-from thrifty.online.open_contexts import OpenLearner
-from thrifty.service import actions, loading
-from thrifty.service.actions import Ask, Create, Decide, Learn
-from thrifty.service.loading import audit
-from thrifty.service.store import Store, all_events
-from thrifty.service.tables import EVENTS
-from thrifty.service.writer import Writer
+from thrifty.learners.learner import Learner
+from thrifty.learners.listed import ListedLearner
+from thrifty.learners.open_contexts import OpenLearner
+from thrifty.service.server import actions, loading
+from thrifty.service.server.actions import Ask, Create, Decide, Learn
+from thrifty.service.server.loading import audit
+from thrifty.service.server.writer import Writer
+from thrifty.service.storage.store import Store, all_events
+from thrifty.service.storage.tables import EVENTS
 
 COMMON = {"policy": "greedy", "rewards": "gaussian", "seed": 0}
 ASKED = {"listed": {"context": "a"}, "open": {"features": [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]}}

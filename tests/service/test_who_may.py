@@ -8,9 +8,9 @@ from fastapi.routing import APIRoute
 
 from tests.command_line import thrifty
 from tests.service.servers import audit_all, serving
-from thrifty.service.guard import Scope
-from thrifty.service.store import Store
-from thrifty.service.tokens import SCOPES, make_token, revoke_token
+from thrifty.service.server.guard import Scope
+from thrifty.service.storage.store import Store
+from thrifty.service.storage.tokens import SCOPES, make_token, revoke_token
 
 OPEN = {"/", "/page/{name}", "/healthz", "/readyz", "/openapi.json"}  # for everybody
 NEEDED = {

@@ -6,14 +6,14 @@ import time
 import pytest
 
 from tests.service.load import LISTED
-from thrifty.service import writer as writer_module
-from thrifty.service.actions import Alter, Ask, Create, Decide, Learn
-from thrifty.service.experiment import Experiment
-from thrifty.service.leases import LASTS, Elsewhere
-from thrifty.service.refusals import Conflict, Unavailable
-from thrifty.service.store import Store, all_events
-from thrifty.service.tables import LEASES
-from thrifty.service.writer import Writer
+from thrifty.service.server import writer as writer_module
+from thrifty.service.server.actions import Alter, Ask, Create, Decide, Learn
+from thrifty.service.server.experiment import Experiment
+from thrifty.service.server.refusals import Conflict, Unavailable
+from thrifty.service.server.writer import Writer
+from thrifty.service.storage.leases import LASTS, Elsewhere
+from thrifty.service.storage.store import Store, all_events
+from thrifty.service.storage.tables import LEASES
 
 SETTINGS = {key: value for key, value in LISTED.items() if key != "name"} | {
     "policy": "greedy",

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from thrifty.allocation.arms import Outcome, allocate_stepwise
 from thrifty.allocation.verification import FEASIBLE, is_well_conditioned, verify
 from thrifty.allocation.working_sets import FEASIBILITY
+from thrifty.compiler.interrupts import interruptible
 from thrifty.display import frame, html
 from thrifty.errors import InvalidInput
 from thrifty.numerics.arrays import (
@@ -26,7 +27,6 @@ from thrifty.numerics.arrays import (
     positive_number,
 )
 from thrifty.numerics.bases import VANISHING
-from thrifty.numerics.interrupts import interruptible
 
 if TYPE_CHECKING:
     from pandas import DataFrame

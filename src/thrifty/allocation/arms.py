@@ -12,8 +12,8 @@ from thrifty.allocation.interior_point import Program
 from thrifty.allocation.reduction import reduce_arms, reduce_arms_with_base
 from thrifty.allocation.vectors import fill
 from thrifty.allocation.working_sets import FEASIBILITY, Solution, solve_program
+from thrifty.compiler.compilation import compiled
 from thrifty.numerics.arrays import Bools, Floats, Ints
-from thrifty.numerics.compilation import compiled
 
 
 class Outcome(NamedTuple):

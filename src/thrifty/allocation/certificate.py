@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from thrifty.numerics.compilation import kernel
+from thrifty.compiler.compilation import kernel
 
 # a constraint value up to 1 + ROUNDING counts as feasible where the point cannot be rescaled
 ROUNDING = 1e-13

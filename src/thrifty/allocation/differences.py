@@ -19,9 +19,9 @@ from thrifty.allocation.vectors import (
     zeros,
 )
 from thrifty.allocation.working_sets import solve_program
+from thrifty.compiler.compilation import compiled
 from thrifty.numerics.arrays import Floats, Ints
 from thrifty.numerics.bases import grow_basis
-from thrifty.numerics.compilation import compiled
 from thrifty.numerics.dense import squared_norms
 
 

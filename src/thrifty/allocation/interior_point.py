@@ -20,8 +20,8 @@ import numpy as np
 
 from thrifty.allocation.certificate import Bounds, dual_bound, primal_bound
 from thrifty.allocation.vectors import fill, largest, total, zero_matrix
+from thrifty.compiler.compilation import compiled, kernel
 from thrifty.numerics.arrays import Bools, Floats
-from thrifty.numerics.compilation import compiled, kernel
 from thrifty.numerics.dense import (
     MUCH,
     add_gram,

@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from thrifty.allocation.vectors import copy_range, fill, gather, indices_where, zero_matrix
+from thrifty.compiler.compilation import compiled, kernel
 from thrifty.numerics.arrays import Bools, Floats, Ints
 from thrifty.numerics.bases import VANISHING, grow_basis, project_off, range_basis
-from thrifty.numerics.compilation import compiled, kernel
 from thrifty.numerics.dense import copy_matrix, multiply_transposed, squared_norms, take_columns
 
 # The normal form of an allocation problem, of dimension r with k' informative arms, and the units

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from thrifty.compiler.compilation import compiled, kernel
 from thrifty.numerics.arrays import Bools, Floats, Ints
-from thrifty.numerics.compilation import compiled, kernel
 
 
 @compiled

@@ -14,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from thrifty.allocation.vectors import zero_matrix
+from thrifty.compiler.compilation import compiled, kernel
 from thrifty.numerics.arrays import Bools, Floats, Ints
 from thrifty.numerics.bases import range_basis
-from thrifty.numerics.compilation import compiled, kernel
 from thrifty.numerics.dense import factor, whiten
 from thrifty.numerics.double_double import (
     Double,

@@ -28,8 +28,8 @@ from thrifty.allocation.vectors import (
     zero_matrix,
     zeros,
 )
+from thrifty.compiler.compilation import compiled, kernel
 from thrifty.numerics.arrays import Bools, Floats, Ints
-from thrifty.numerics.compilation import compiled, kernel
 from thrifty.numerics.dense import (
     add_gram,
     copy_matrix,

@@ -11,7 +11,7 @@ from thrifty.cli.options import Json
 from thrifty.errors import BadFile, InvalidInput, MissingPackage
 
 if TYPE_CHECKING:
-    from thrifty.service.client import Client
+    from thrifty.service.client.client import Client
 
 Url = Annotated[str, typer.Option(envvar="THRIFTY_URL", help="Where the service is.")]
 Token = Annotated[
@@ -25,7 +25,7 @@ app = typer.Typer(help="Experiments of a running service: make, list, show, chan
 
 def _client(url: str, token: str | None) -> "Client":
     MissingPackage.check("experiments", "httpx", extra="service")
-    from thrifty.service.client import Client
+    from thrifty.service.client.client import Client
 
     return Client(url, token)
 

@@ -10,7 +10,7 @@ import typer
 from thrifty.errors import MissingPackage, UnknownName, escaped
 
 if TYPE_CHECKING:
-    from thrifty.service.store import Store
+    from thrifty.service.storage.store import Store
 
 StoreUrl = Annotated[
     str,
@@ -32,7 +32,7 @@ PACKAGES = (
 def _opened(command: str, url: str, *, must_exist: bool = True) -> "Iterator[Store]":
     """The store of a command, closed at the end."""
     MissingPackage.check(command, *PACKAGES, extra="service")
-    from thrifty.service.store import Store
+    from thrifty.service.storage.store import Store
 
     store = Store(url, must_exist=must_exist)
     try:
@@ -60,7 +60,7 @@ def serve(
 ) -> None:
     """Serve decisions over HTTP, with a durable log in a database, and a page."""
     MissingPackage.check("thrifty serve", *PACKAGES, extra="service")
-    from thrifty.service.serving import run_server
+    from thrifty.service.server.serving import run_server
 
     run_server(store, host, port, url, demo=demo, json_log=json_log)
 
@@ -73,8 +73,8 @@ def audit(
 ) -> None:
     """Compute every decision in the log again; exit code 1 if one differs by a single bit."""
     with _opened("thrifty audit", store) as opened, opened.reading() as connection:
-        from thrifty.service.loading import audit as replayed
-        from thrifty.service.store import last_seq, statuses
+        from thrifty.service.server.loading import audit as replayed
+        from thrifty.service.storage.store import last_seq, statuses
         from thrifty.studies.progress import progress_bar
 
         known = list(statuses(connection))
@@ -104,8 +104,8 @@ def make_token(
         _opened("thrifty tokens", store, must_exist=False) as opened,
         opened.begin() as connection,
     ):
-        from thrifty.service.tokens import has_admin
-        from thrifty.service.tokens import make_token as made
+        from thrifty.service.storage.tokens import has_admin
+        from thrifty.service.storage.tokens import make_token as made
 
         print(made(connection, name, scope))
         if not has_admin(connection):
@@ -118,7 +118,7 @@ def list_tokens(store: StoreUrl = DEFAULT_STORE) -> None:
     """List all tokens, without their secrets."""
     with _opened("thrifty tokens", store) as opened, opened.reading() as connection:
         from thrifty.cli.tables import print_tokens
-        from thrifty.service.tokens import list_tokens as known
+        from thrifty.service.storage.tokens import list_tokens as known
 
         print_tokens(known(connection))
 
@@ -130,7 +130,7 @@ def revoke_token(
 ) -> None:
     """Revoke a token: servers refuse it within a second."""
     with _opened("thrifty tokens", store) as opened, opened.begin() as connection:
-        from thrifty.service.tokens import revoke_token as revoke
+        from thrifty.service.storage.tokens import revoke_token as revoke
 
         revoke(connection, id)
     print("revoked")

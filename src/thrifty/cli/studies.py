@@ -152,7 +152,7 @@ def reproduce(
     """Simulate every experiment of the paper, judge its claims, and write a page."""
     check_quick_or_full(quick, full, "reproduce")
     _check_packages("thrifty reproduce")
-    from thrifty.experiments.reproduction import reproduce as reproduce_paper
+    from thrifty.lab.paper.reproduction import reproduce as reproduce_paper
 
     with _resumable(out):
         found = reproduce_paper(
@@ -199,7 +199,7 @@ def arena(
     """Rank all policies on a wide suite of instances, by regret relative to lints."""
     check_quick_or_full(quick, full, "arena")
     _check_packages("thrifty arena")
-    from thrifty.experiments.arena import play
+    from thrifty.lab.arena.arena import play
 
     with _resumable(out):
         found = play(
@@ -251,8 +251,8 @@ def report(
 
 def _page_of(folder: Path) -> "Page":
     """The page of a folder with results, by the files that it contains."""
-    from thrifty.experiments.arena import is_arena, read_arena
-    from thrifty.experiments.reproduction import CLAIMS_FILE, read_reproduction
+    from thrifty.lab.arena.arena import is_arena, read_arena
+    from thrifty.lab.paper.reproduction import CLAIMS_FILE, read_reproduction
     from thrifty.report.pages import study_page
     from thrifty.studies.store import read_results
 

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from thrifty.allocation.bound import Bound
-    from thrifty.experiments.claims import Verdict
-    from thrifty.experiments.standings import Standing
-    from thrifty.service.tokens import Token
+    from thrifty.lab.arena.standings import Standing
+    from thrifty.lab.paper.claims import Verdict
+    from thrifty.service.storage.tokens import Token
     from thrifty.studies.results import Result
     from thrifty.studies.study import Study
 
@@ -275,8 +275,8 @@ def print_policies(entries: list[dict[str, Any]]) -> None:
 
 def print_standings(standings: Mapping[str, Sequence["Standing"]]) -> None:
     """Print the ranking of policies, by group of instances and horizon."""
-    from thrifty.experiments.arena_page import cvar_text, rank_text
-    from thrifty.experiments.tuning import origin
+    from thrifty.lab.arena.tuning import origin
+    from thrifty.lab.pages.arena_page import cvar_text, rank_text
 
     headers = ("relative regret", "worst", "CVaR", "median", "stuck", "runs", "ns")
     for group, found in standings.items():

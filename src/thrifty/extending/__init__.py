@@ -12,9 +12,9 @@ of a row. Functions that these call are decorated with `@kernel`: they may not m
 `check_policy` runs the conformance suite. examples/compiled_policy.py is a whole policy.
 """
 
+from thrifty.compiler.compilation import kernel
+from thrifty.compiler.records import Record, Records
 from thrifty.extending.conformance import CHECKS, check_policy
-from thrifty.numerics.compilation import kernel
-from thrifty.numerics.records import Record, Records
 from thrifty.numerics.regression import Regression, observe, start_regression, update_arms
 from thrifty.policies.base import Policy
 from thrifty.policies.shared.ledger import Counters, Ledger, Renumbering, start_ledger

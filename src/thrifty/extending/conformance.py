@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
-from thrifty.online.decisions import Decision
-from thrifty.online.learner import Learner
-from thrifty.online.listed import ListedLearner
-from thrifty.online.start import with_horizon
+from thrifty.learners.decisions import Decision
+from thrifty.learners.learner import Learner
+from thrifty.learners.listed import ListedLearner
+from thrifty.learners.start import with_horizon
 from thrifty.policies.base import Policy
 from thrifty.policies.shared.plain import AnyPolicy
 from thrifty.problem.action_sets import ActionSets

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from thrifty.compiler.compilation import compiled
 from thrifty.numerics.arrays import Floats, Ints
-from thrifty.numerics.compilation import compiled
 from thrifty.numerics.dense import squared_norms
 
 VANISHING = 1e-10  # a vector lies in a span if its remainder is below this share of its length

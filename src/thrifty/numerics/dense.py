@@ -9,8 +9,8 @@ import math
 
 import numpy as np
 
+from thrifty.compiler.compilation import compiled, kernel
 from thrifty.numerics.arrays import Floats, Ints
-from thrifty.numerics.compilation import compiled, kernel
 
 BLOCK = 64  # rows in one step of the blocked factorisation
 MUCH = 1 << 20  # multiplications from which BLAS pays

@@ -6,7 +6,7 @@ below 1e290.
 
 import math
 
-from thrifty.numerics.compilation import kernel
+from thrifty.compiler.compilation import kernel
 
 Double = tuple[float, float]  # high, low
 

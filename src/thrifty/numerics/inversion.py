@@ -9,11 +9,11 @@ import numba
 import numpy as np
 from numba import types
 
+from thrifty.compiler.compilation import Pointer, compiled
+from thrifty.compiler.records import Record, Records
 from thrifty.numerics.arrays import Bools, Floats, Ints
 from thrifty.numerics.bases import VANISHING, grow_basis, project_off, range_basis
-from thrifty.numerics.compilation import Pointer, compiled
 from thrifty.numerics.dense import add_gram, copy_matrix, factor, squared_norms, whiten
-from thrifty.numerics.records import Record, Records
 
 TINY = 1e-15  # a pivot below this share of its diagonal entry is rounding
 

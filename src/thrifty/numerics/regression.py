@@ -21,10 +21,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from thrifty.compiler.compilation import compiled, kernel
+from thrifty.compiler.records import Records
 from thrifty.numerics.arrays import Bools, FixedFloats, FixedInts, Floats, Ints, WorkSpace
-from thrifty.numerics.compilation import compiled, kernel
 from thrifty.numerics.inversion import Totals, inversion
-from thrifty.numerics.records import Records
 
 # A rank-one step adds up to (1 + norm)^2 roundings to the relative error of the inverse. After four
 # thousand it is recomputed: that costs a hundredth of the rounds between, and keeps the error near

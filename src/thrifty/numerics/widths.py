@@ -2,7 +2,7 @@
 
 import math
 
-from thrifty.numerics.compilation import kernel
+from thrifty.compiler.compilation import kernel
 
 
 @kernel

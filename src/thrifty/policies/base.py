@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     pass
 
 if TYPE_CHECKING:
-    from thrifty.online.start import FeatureMap, ListedLearner, OpenLearner
+    from thrifty.learners.start import FeatureMap, ListedLearner, OpenLearner
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +91,7 @@ class Policy:
         settings: rewards, expire_after, expired_reward, most_waiting, probability_draws (see
         Learner).
         """
-        from thrifty.online.start import start_learner
+        from thrifty.learners.start import start_learner
 
         opened = {"dimension": dimension, "columns": columns, "features": features}
         return start_learner(self, sets, opened, seed=seed, noise=noise, settings=settings)

@@ -10,8 +10,8 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
+from thrifty.compiler.compilation import kernel
 from thrifty.numerics.arrays import Floats, Ints
-from thrifty.numerics.compilation import kernel
 from thrifty.numerics.regression import Regression, observe, start_regression
 from thrifty.policies.base import Policy
 from thrifty.policies.shared.ledger import Ledger, start_ledger

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
+from thrifty.compiler.compilation import kernel
 from thrifty.numerics.arrays import Ints
-from thrifty.numerics.compilation import kernel
 from thrifty.numerics.regression import Regression, observe, update_arms
 from thrifty.policies.base import Policy
 from thrifty.policies.shared.ledger import Ledger, discounted_rounds, start_ledger

@@ -9,10 +9,10 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from thrifty.compiler.compilation import kernel
+from thrifty.compiler.records import Record, Records
 from thrifty.errors import InvalidInput
 from thrifty.numerics.arrays import FixedBools, Floats, Ints
-from thrifty.numerics.compilation import kernel
-from thrifty.numerics.records import Record, Records
 from thrifty.numerics.regression import Regression, observe, start_regression
 from thrifty.numerics.widths import level
 from thrifty.policies.base import Policy

@@ -39,8 +39,8 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from thrifty.compiler.compilation import kernel
 from thrifty.numerics.arrays import Floats, Ints
-from thrifty.numerics.compilation import kernel
 from thrifty.numerics.regression import Regression, observe, start_regression
 from thrifty.numerics.widths import oful_width
 from thrifty.policies.base import Policy

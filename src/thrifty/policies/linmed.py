@@ -29,9 +29,9 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from thrifty.compiler.compilation import kernel
 from thrifty.errors import InvalidInput
 from thrifty.numerics.arrays import Floats, Ints, WorkSpace, positive_number
-from thrifty.numerics.compilation import kernel
 from thrifty.numerics.dense import invert_positive
 from thrifty.numerics.regression import (
     Regression,

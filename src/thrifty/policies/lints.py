@@ -6,8 +6,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from thrifty.compiler.compilation import kernel
 from thrifty.numerics.arrays import Floats, Ints, WorkSpace
-from thrifty.numerics.compilation import kernel
 from thrifty.numerics.dense import cholesky_blocks
 from thrifty.numerics.regression import Regression, observe
 from thrifty.policies.base import Policy

@@ -10,8 +10,8 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from thrifty.compiler.compilation import kernel
 from thrifty.numerics.arrays import FixedBools, Floats, Ints
-from thrifty.numerics.compilation import kernel
 from thrifty.numerics.regression import Regression, observe, start_regression
 from thrifty.numerics.widths import level
 from thrifty.policies.base import Policy

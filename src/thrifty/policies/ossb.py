@@ -11,9 +11,9 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from thrifty.compiler.compilation import kernel
+from thrifty.compiler.records import Record, Records
 from thrifty.numerics.arrays import FixedFloats, Floats, Ints
-from thrifty.numerics.compilation import kernel
-from thrifty.numerics.records import Record, Records
 from thrifty.policies.base import Policy
 from thrifty.policies.shared.ledger import Ledger, Renumbering, start_ledger
 from thrifty.policies.shared.plan import Plan, estimate_gaps, solve_plan, start_plan

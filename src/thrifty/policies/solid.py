@@ -37,10 +37,10 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from thrifty.compiler.compilation import kernel
+from thrifty.compiler.records import Record, Records
 from thrifty.numerics.arrays import Floats, Ints, Rows
-from thrifty.numerics.compilation import kernel
 from thrifty.numerics.dense import invert_positive
-from thrifty.numerics.records import Record, Records
 from thrifty.numerics.regression import Regression, observe, start_regression
 from thrifty.policies.base import Policy
 from thrifty.policies.shared.ledger import Ledger, Renumbering, start_ledger

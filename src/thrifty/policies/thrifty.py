@@ -23,9 +23,9 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from thrifty.compiler.compilation import kernel
+from thrifty.compiler.records import Record, Records
 from thrifty.numerics.arrays import Floats, Ints, Rows
-from thrifty.numerics.compilation import kernel
-from thrifty.numerics.records import Record, Records
 from thrifty.numerics.regression import (
     Regression,
     observe,

@@ -31,9 +31,9 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from thrifty.compiler.compilation import kernel
 from thrifty.errors import InvalidInput
 from thrifty.numerics.arrays import FixedFloats, Floats, Ints, WorkSpace, finite_number
-from thrifty.numerics.compilation import kernel
 from thrifty.numerics.dense import cholesky_blocks
 from thrifty.numerics.regression import (
     Regression,

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from thrifty.compiler.compilation import compiled, entry_for, kernel
+from thrifty.compiler.records import Record, Records
+from thrifty.compiler.references import Reference
 from thrifty.errors import InvalidInput
 from thrifty.numerics.arrays import Floats, Ints, positive_number
-from thrifty.numerics.compilation import compiled, entry_for, kernel
-from thrifty.numerics.records import Record, Records
-from thrifty.numerics.references import Reference
 from thrifty.numerics.streams import Streams
 from thrifty.policies.shared.ledger import record_choice
 from thrifty.policies.shared.stubs import choose, learn

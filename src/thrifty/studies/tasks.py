@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
+from thrifty.compiler.fingerprints import compiled_files, fingerprint, result_files
 from thrifty.errors import InvalidInput
 from thrifty.numerics.arrays import Ints
-from thrifty.numerics.fingerprints import compiled_files, fingerprint, result_files
 from thrifty.policies import Policy
 from thrifty.policies.shared.plain import AnyPolicy, label_names, name_of
 from thrifty.problem.catalog import Ensemble, Problem, instance_of

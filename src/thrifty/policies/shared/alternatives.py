@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from thrifty.compiler.compilation import kernel
+from thrifty.compiler.records import Record, Records
 from thrifty.numerics.arrays import Floats
-from thrifty.numerics.compilation import kernel
-from thrifty.numerics.records import Record, Records
 from thrifty.numerics.regression import Regression
 from thrifty.policies.shared.ledger import Ledger
 from thrifty.policies.shared.selection import best_row

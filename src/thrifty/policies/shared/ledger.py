@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from thrifty.compiler.compilation import kernel
+from thrifty.compiler.records import Record, Records
 from thrifty.numerics.arrays import FixedInts, Ints, WorkSpace
-from thrifty.numerics.compilation import kernel
-from thrifty.numerics.records import Record, Records
 from thrifty.problem.action_sets import ActionSets
 
 

@@ -11,9 +11,9 @@ import numpy as np
 from numba import types
 
 from thrifty.allocation.arms import allocate_arms
+from thrifty.compiler.compilation import Pointer, kernel
+from thrifty.compiler.records import Record, Records
 from thrifty.numerics.arrays import Bools, FixedBools, FixedFloats, Floats, Ints
-from thrifty.numerics.compilation import Pointer, kernel
-from thrifty.numerics.records import Record, Records
 from thrifty.policies.shared.ledger import Ledger
 
 TOLERANCE = 1e-6  # relative gap that a solve is asked to certify

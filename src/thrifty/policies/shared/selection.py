@@ -3,8 +3,8 @@
 import math
 from typing import Any, NamedTuple
 
+from thrifty.compiler.compilation import kernel
 from thrifty.numerics.arrays import Floats, Ints
-from thrifty.numerics.compilation import kernel
 from thrifty.numerics.regression import Regression
 from thrifty.policies.shared.ledger import Ledger
 from thrifty.policies.shared.stubs import value

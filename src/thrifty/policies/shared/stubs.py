@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 
 from numba.core.typing.templates import AbstractTemplate, infer_global
 
+from thrifty.compiler.compilation import kernel
 from thrifty.numerics.arrays import Ints
-from thrifty.numerics.compilation import kernel
 
 
 class Choice(NamedTuple):

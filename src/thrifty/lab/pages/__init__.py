@@ -1,0 +1,1 @@
+"""Pages of the reproduction and of the arena."""

@@ -1,0 +1,1 @@
+"""The paper's panels and claims, and their reproduction."""

@@ -1,0 +1,220 @@
+"""What a learner's file holds, and a learner restored from it, every value checked."""
+
+from base64 import b64decode, b64encode
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from thrifty.errors import InvalidInput, UnknownName
+from thrifty.learners.decisions import Decision, Pending
+from thrifty.learners.features import FeatureMap, from_json
+from thrifty.learners.state_files import expect, pack, unpack
+from thrifty.numerics.arrays import Floats, finite_numbers
+from thrifty.policies import POLICIES
+from thrifty.policies.base import Policy, plain_number
+from thrifty.problem.action_sets import ActionSets
+
+if TYPE_CHECKING:
+    from thrifty.learners.learner import Learner
+
+BLOCK = 256  # rounds whose random draws are made at a time
+
+
+def content_of(learner: "Learner") -> dict[str, Any]:
+    """Everything that a file of this learner holds."""
+    normals, uniforms = learner._drawn_from
+    used = learner._made - learner._first_of_block if learner._random else 0
+    return {
+        "policy": learner.policy.name,
+        "parameters": {key: plain_number(one) for key, one in asdict(learner.policy).items()},
+        "noise": learner.noise,
+        **_described(learner.sets),
+        "settings": {
+            "rewards": learner.rewards,
+            "expire_after": learner.expire_after,
+            "expired_reward": learner.expired_reward,
+            "most_waiting": learner.most_waiting,
+            "probability_draws": learner.probability_draws,
+        },
+        "state": pack(learner.state),
+        "draws": {"normals": normals, "uniforms": uniforms, "used": used},
+        "next_id": learner._made,
+        "pending": [
+            {
+                "decision": list(one.decision),
+                "row": one.row,
+                "label": one.label,
+                "features": None if one.features is None else _to_text(one.features),
+                "counted": learner.counted(one),
+                "explored": one.explored,
+            }
+            for one in learner.pending.values()
+        ],
+    }
+
+
+def _described(sets: Any) -> dict[str, Any]:
+    """Action sets, or what is known where contexts are open."""
+    if sets.open:
+        return {
+            "open": {
+                "dimension": sets.dimension,
+                "columns": None if sets.columns is None else list(sets.columns),
+                "features": None if sets.features is None else sets.features.to_json(),
+                "capacity": sets.capacity,
+            }
+        }
+    parts = zip(sets.context_names, sets.split(sets.rows), sets.arm_names, strict=True)
+    columns = {} if sets.columns is None else {"columns": list(sets.columns)}
+    return columns | {
+        "contexts": [
+            {"name": name, "arms": arms.tolist(), "arm_names": list(names)}
+            for name, arms, names in parts
+        ]
+    }
+
+
+def sets_of(
+    content: dict[str, Any], sets: Any, features: FeatureMap | None
+) -> tuple[type["Learner"], Any]:
+    """The kind of learner and the action sets of a file; those given, if any, must be the same."""
+    from thrifty.learners.listed import ListedLearner
+    from thrifty.learners.open_contexts import OpenLearner, OpenSets
+
+    content.setdefault("settings", {})  # up to version 3 of the file
+    kind: type[Learner] = OpenLearner if "open" in content else ListedLearner
+    if "open" in content:
+        capacity = content["open"]["capacity"]
+        expect(_is_index(capacity, 2**31), "open", "a number of arms", capacity)
+        saved: Any = OpenSets(**{**content["open"], "features": _map_of(content, features)})
+    else:
+        contexts = content["contexts"]
+        saved = ActionSets(
+            [context["arms"] for context in contexts],
+            context_names=[context["name"] for context in contexts],
+            arm_names=[context["arm_names"] for context in contexts],
+            columns=content.get("columns"),
+        )
+    if sets is not None and sets != saved:
+        raise InvalidInput("contexts", "the same action sets as those given", saved)
+    return kind, saved
+
+
+def _map_of(content: dict[str, Any], given: FeatureMap | None) -> FeatureMap | None:
+    """The feature map of a file; the one given, if any, must be the same."""
+    described = content["open"]["features"]
+    if described is None:
+        expect(given is None, "features", "none, as in the file", given)
+        return None
+    saved = from_json(described, None if given is None else given.transformer)
+    expect(given is None or given == saved, "features", "the same map as in the file", given)
+    return saved
+
+
+def policy_of(content: dict[str, Any], policy: Policy | None) -> Policy:
+    """The policy of a file; the one given, if any, must be the same."""
+    if content["policy"] == "ids":  # up to 0.2.0 the ridge was 1 and no parameter
+        content["parameters"].setdefault("ridge", 1.0)
+    if content["policy"] == "thrifty" and "pace" in content["parameters"]:
+        which = "that of thrifty 0.2, which reads this file"
+        raise InvalidInput("policy", "the policy thrifty of this version", which)
+    if policy is None:
+        if content["policy"] not in POLICIES:
+            raise UnknownName("policy", content["policy"], POLICIES)
+        policy = POLICIES[content["policy"]](**content["parameters"])
+    elif policy.name != content["policy"] or asdict(policy) != content["parameters"]:
+        raise InvalidInput("policy", str(policy), content["policy"])
+    return policy
+
+
+def restore(learner: "Learner", content: dict[str, Any]) -> None:
+    """Bring a new learner to where the one in a file was."""
+    regression = content["state"].get("regression")
+    if isinstance(regression, dict) and isinstance(regression.get("totals"), dict):
+        # up to version 3 of the file the ridge never changed
+        ridge = float(learner.state.regression.totals[0].ridge)
+        regression["totals"].setdefault("ridge", ridge)
+    unpack(content["state"], learner.state)
+    _restore_draws(learner, content["draws"], content["next_id"])
+    for entry in content["pending"]:
+        pending = _restore_pending(learner, entry)
+        expect(pending.decision.id not in learner.pending, "pending", "distinct ids", entry)
+        learner.pending[pending.decision.id] = pending
+
+
+def _restore_draws(learner: "Learner", draws: dict[str, Any], made: int) -> None:
+    """The number of decisions made, and the random draws of the present block."""
+    used = draws["used"]
+    expect(_is_index(made, 2**62), "next_id", "a whole number of at least 0", made)
+    expect(_is_index(used, BLOCK + 1), "draws.used", f"a number from 0 to {BLOCK}", used)
+    expect(used <= made, "draws.used", f"at most {made}, as many as decisions", used)
+    learner._next_draws = draws["normals"], draws["uniforms"]
+    learner._made = made - used
+    learner._draw()
+    learner._made = learner._progress[0].decisions = made
+
+
+def _restore_pending(learner: "Learner", entry: dict[str, Any]) -> Pending:
+    """A decision that waits for its reward, checked against the rest of the learner."""
+    sets, where = learner.sets, "pending"
+    id, context, arm, name, label, gap, *rest = entry["decision"]
+    chance = rest[0] if rest else None  # up to version 3 of the file
+    expect(_is_index(id, learner._made), where, f"an id below {learner._made}", id)
+    expect(all(isinstance(one, str) for one in (context, name, label)), where, "names", entry)
+    expect(_is_index(arm, 2**62), where, "the index of an arm", arm)
+    expect(isinstance(gap, float), where, "a gap", gap)
+    expect(chance is None or _is_chance(chance), where, "a probability", chance)
+    removed = entry["features"] is not None  # its row is not used
+    expect(removed or not sets.open, where, "features", entry)
+    rows = sets.blocks if sets.open else len(sets.rows)
+    expect((removed and not sets.open) or _is_index(entry["row"], rows), where, "a row", entry)
+    labels = learner.policy.labels
+    expect(_is_index(entry["label"], len(labels)), where, "the index of a label", entry["label"])
+    features = None
+    if entry["features"] is not None:
+        features = finite_numbers(_from_text(entry["features"]), f"{where}: features")
+        width = sets.rows.shape[1]
+        expect(features.shape == (width,), where, f"{width} features", features)
+    counted = None if sets.open else _counted_of(sets, entry, context, removed)
+    decision = Decision(id, context, arm, name, label, gap, chance)
+    explored = entry.get("explored", 0)  # from version 4 of the file on
+    expect(_is_index(explored, 2), where, "0 or 1 exploration rounds", explored)
+    return Pending(decision, entry["row"], entry["label"], features, counted, explored)
+
+
+def _counted_of(
+    sets: ActionSets, entry: dict[str, Any], context: str, removed: bool
+) -> tuple[int, int, int] | None:
+    """Where a waiting decision was counted; None if where its arm still is."""
+    if "counted" not in entry:  # a file of version 2
+        if context not in sets.context_names:
+            return -1, -1, -1
+        return (sets.context_index(context), -1, -1) if removed else None
+    sizes = sets.contexts, len(sets.rows), len(sets.vectors)
+    counted = tuple(entry["counted"])
+    holds = len(counted) == 3 and all(
+        one == -1 or _is_index(one, size) for one, size in zip(counted, sizes, strict=True)
+    )
+    expect(holds, "pending", "a context, a row and a vector", counted)
+    return counted
+
+
+def _is_index(value: Any, size: int) -> bool:
+    return type(value) is int and 0 <= value < size
+
+
+def _is_chance(value: Any) -> bool:
+    return type(value) is float and 0 <= value <= 1 + 1e-9
+
+
+def _to_text(features: Floats) -> str:
+    """Features (d,) as text, to the last bit: shorter and faster than decimal numbers."""
+    return b64encode(features.astype("<f8").tobytes()).decode()
+
+
+def _from_text(features: Any) -> Any:
+    """The same back; up to version 3 of the file they are numbers."""
+    if not isinstance(features, str):
+        return features
+    return np.frombuffer(b64decode(features, validate=True), dtype="<f8").astype(np.float64)

@@ -1,0 +1,113 @@
+"""What the service answers, as the client gives it to its user."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from thrifty.learners.decisions import ArmReport, Explanation
+
+
+class RemoteDecision(NamedTuple):
+    """An arm to play, and why: as Decision, with an id that is text.
+
+    Attributes
+    ----------
+    id : of the decision
+    seq : its number in the log of the experiment
+    context : name of the context; empty where contexts are open
+    arm, name : index of the arm among those of its context, and its name
+    label : why it was chosen, one of the policy's labels
+    probability : with which it was chosen, given all that was known; None where it has no closed
+        form
+    gap : estimated mean of the best arm on offer minus that of this one
+    """
+
+    id: str
+    seq: int
+    context: str
+    arm: int
+    name: str
+    label: str
+    probability: float | None
+    gap: float
+
+
+class LogEntry(NamedTuple):
+    """An entry of an experiment's log."""
+
+    seq: int
+    kind: str
+    at: str  # UTC, ISO 8601
+    decision: str | None  # its id
+    body: dict[str, Any]
+
+
+@dataclass(frozen=True, repr=False)
+class RemoteExplanation(Explanation):
+    """Why an arm was chosen, with the present estimates, and what became of the decision.
+
+    Attributes
+    ----------
+    decision : the decision
+    arms : what is known about each arm
+    text : the same in words
+    at, rewarded_at : times of the decision and of its reward, UTC, ISO 8601
+    status : waiting, rewarded or expired
+    reward : None until there is one
+    """
+
+    decision: RemoteDecision  # type: ignore[assignment]  # it has the same names
+    text: str
+    at: str
+    status: str
+    reward: float | None
+    rewarded_at: str | None
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def read_decision(reply: Mapping[str, Any]) -> RemoteDecision:
+    """A decision from JSON."""
+    given = {**reply, "context": reply["context"] or ""}
+    return RemoteDecision(**{name: given[name] for name in RemoteDecision._fields})
+
+
+def read_explanation(reply: Mapping[str, Any]) -> RemoteExplanation:
+    """A decision with its reason from JSON."""
+    why = reply["why"]
+    return RemoteExplanation(
+        decision=read_decision(reply["decision"]),
+        arms=tuple(map(_arm, why["arms"])),
+        text=why["text"],
+        at=reply["at"],
+        status=reply["status"],
+        reward=reply["reward"],
+        rewarded_at=reply["rewarded_at"],
+    )
+
+
+def _arm(arm: Mapping[str, Any]) -> ArmReport:
+    error = arm["error"]
+    return ArmReport(
+        name=arm["name"],
+        mean=arm["mean"],
+        gap=arm["gap"],
+        width=math.inf if error is None else error,
+        pulls=arm.get("pulls"),
+        target=arm.get("target"),
+    )
+
+
+def read_log(reply: Sequence[Mapping[str, Any]]) -> list[LogEntry]:
+    """A page of the log from JSON."""
+    return [LogEntry(**{name: one[name] for name in LogEntry._fields}) for one in reply]
+
+
+def log_columns(entries: Sequence[LogEntry]) -> dict[str, list[Any]]:
+    """Entries of the log by column: what all have, then each key of their bodies."""
+    own = {name: [getattr(one, name) for one in entries] for name in LogEntry._fields[:-1]}
+    keys = dict.fromkeys(key for one in entries for key in one.body)
+    bodies = {key: [one.body.get(key) for one in entries] for key in keys if key not in own}
+    return own | bodies

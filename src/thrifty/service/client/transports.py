@@ -1,0 +1,158 @@
+"""Two ways to send the requests of a client: one waits, one is for asyncio. Both use httpx."""
+
+import asyncio
+import time
+from typing import Any, TypeVar
+
+import httpx
+
+from thrifty.errors import InvalidInput, ServiceError, Unreachable
+from thrifty.numerics.arrays import positive_number
+from thrifty.service.client.requests import Request
+from thrifty.service.client.retries import BROKEN, REFUSED, Answer, Attempts, asked_pause, failure
+
+T = TypeVar("T")
+NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+
+
+class Connection:
+    """What both ways share: where the service is, and what to do about each outcome."""
+
+    def __init__(self, url: str, token: str | None, timeout: float, retries: int) -> None:
+        self.url, self.timeout = _checked_url(url), positive_number(timeout, "timeout")
+        if isinstance(retries, bool) or not isinstance(retries, int) or retries < 0:
+            raise InvalidInput("retries", "a whole number of at least 0", retries)
+        self._retries, self._seconds = retries, (retries + 1) * self.timeout
+        self.headers = {"Accept": "application/json", **_authorization(token)}
+
+    def attempts(self) -> Attempts:
+        """The attempts at a request."""
+        return Attempts(self._retries, self._seconds)
+
+    def arguments(self, request: Request[Any]) -> dict[str, Any]:
+        """A request as httpx takes it."""
+        content = request.content
+        return {
+            "method": request.method,
+            "url": self.url + request.path,
+            "params": dict(request.query) or None,
+            "content": content,
+            "headers": {} if content is None else {"Content-Type": "application/json"},
+        }
+
+    def after_break(
+        self, attempts: Attempts, request: Request[Any], error: httpx.TransportError
+    ) -> float:
+        """Seconds to wait after a connection that failed, or else its error."""
+        what = str(error) or type(error).__name__
+        if not request.repeatable and not isinstance(error, NOT_SENT):
+            raise Unreachable(f"{self.url}: {what}; whether the change was made is not known")
+        hint = "; is the service running there?" if isinstance(error, NOT_SENT) else ""
+        return attempts.pause(Unreachable(f"{self.url}: {what}{hint}"))
+
+    def after_answer(
+        self, attempts: Attempts, request: Request[Any], response: httpx.Response
+    ) -> float | None:
+        """Seconds to wait after an answer, None if there is nothing to wait for, or its error."""
+        answer = _answer(response)
+        error = failure(answer)
+        if error is None:
+            return None
+        if answer.status in REFUSED or (answer.status in BROKEN and request.repeatable):
+            return attempts.pause(error, asked_pause(answer))
+        raise error
+
+
+def read(request: Request[T], response: httpx.Response) -> T:
+    """The reply to a request."""
+    try:
+        return request.read(response.json())
+    except (KeyError, TypeError, ValueError) as error:
+        message = f"not an answer of a thrifty service: {error!r}"
+        raise ServiceError(message, status=response.status_code) from error
+
+
+class Transport:
+    """Sends requests and waits; for several threads."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self._http = httpx.Client(headers=connection.headers, timeout=connection.timeout)
+
+    def send(self, request: Request[T]) -> T:
+        """Send a request, perhaps several times, and read the reply."""
+        if self._http.is_closed:
+            raise Unreachable(f"{self.connection.url}: the client was closed")
+        attempts, arguments = self.connection.attempts(), self.connection.arguments(request)
+        while True:
+            try:
+                response = self._http.request(**arguments)
+            except httpx.TransportError as error:
+                pause: float | None = self.connection.after_break(attempts, request, error)
+            else:
+                pause = self.connection.after_answer(attempts, request, response)
+            if pause is None:
+                return read(request, response)
+            time.sleep(pause)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._http.close()
+
+
+class AsyncTransport:
+    """The same for asyncio."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self._http = httpx.AsyncClient(headers=connection.headers, timeout=connection.timeout)
+
+    async def send(self, request: Request[T]) -> T:
+        """Send a request, perhaps several times, and read the reply."""
+        if self._http.is_closed:
+            raise Unreachable(f"{self.connection.url}: the client was closed")
+        attempts, arguments = self.connection.attempts(), self.connection.arguments(request)
+        while True:
+            try:
+                response = await self._http.request(**arguments)
+            except httpx.TransportError as error:
+                pause: float | None = self.connection.after_break(attempts, request, error)
+            else:
+                pause = self.connection.after_answer(attempts, request, response)
+            if pause is None:
+                return read(request, response)
+            await asyncio.sleep(pause)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._http.aclose()
+
+
+def _answer(response: httpx.Response) -> Answer:
+    try:
+        content = response.json()
+    except ValueError:
+        content = None
+    return Answer(response.status_code, content, response.headers.get("Retry-After"))
+
+
+def _checked_url(url: object) -> str:
+    expected = "an address such as http://127.0.0.1:8080"
+    try:
+        parsed = httpx.URL(url) if isinstance(url, str) else None
+    except httpx.InvalidURL:
+        parsed = None
+    if parsed is None or parsed.scheme not in ("http", "https") or not parsed.host:
+        raise InvalidInput("url", expected, url)
+    if parsed.query or parsed.fragment or parsed.userinfo:
+        raise InvalidInput("url", f"{expected}, without user, query or fragment,", parsed.host)
+    return str(parsed).rstrip("/")
+
+
+def _authorization(token: object) -> dict[str, str]:
+    """The header that carries a token; errors do not repeat it."""
+    if token is None:
+        return {}
+    if not isinstance(token, str) or not (token.isascii() and token.isprintable() and token):
+        raise InvalidInput("token", "text such as th_...", type(token).__name__)
+    return {"Authorization": f"Bearer {token}"}

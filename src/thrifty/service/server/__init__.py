@@ -1,0 +1,1 @@
+"""The process that decides: routes, the writer, experiments and what they answer."""

@@ -1,0 +1,74 @@
+"""Who may use a route: checked before anything of the request's body is read."""
+
+import ipaddress
+from collections.abc import Callable, Coroutine
+from typing import Any
+from urllib.parse import urlsplit
+
+from fastapi import Depends, Request
+from fastapi.responses import Response
+from fastapi.routing import APIRoute
+
+from thrifty.errors import shortened
+from thrifty.service.server.refusals import Forbidden
+from thrifty.service.storage.tokens import check
+
+
+class Scope:
+    """The scope that a route needs; its check is made by Guarded."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    async def __call__(self) -> None:
+        """Nothing: as a dependency it would run only after the body was read and parsed."""
+
+    def check(self, request: Request) -> None:
+        """Raise Unauthorized or Forbidden unless the request may do this."""
+        tokens = request.app.state.service.writer.tokens
+        if tokens is None:
+            _check_local(request.headers.get("host", ""))
+        check(tokens, request.headers.get("authorization"), self.name)
+
+
+def scope(name: str) -> Any:
+    """A dependency: the request has a token with this scope, or none is needed."""
+    return Depends(Scope(name))
+
+
+class Guarded(APIRoute):
+    """A route that checks scopes before it reads the body."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+        scopes = [one.dependency for one in self.dependencies if isinstance(one.dependency, Scope)]
+
+        async def guarded(request: Request) -> Response:
+            for one in scopes:
+                one.check(request)
+            return await handle(request)
+
+        return guarded
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address or a name is that of this machine for itself."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _check_local(header: str) -> None:
+    """Without tokens, refuse requests for another host.
+
+    A web page elsewhere can point a name of its own at 127.0.0.1, and a browser then lets it read
+    and write here; but the browser sends that name.
+    """
+    try:
+        host = urlsplit(f"//{header}").hostname or ""
+    except ValueError:  # brackets without an address
+        host = ""
+    if not is_loopback(host):
+        expected = "without tokens, a request to 127.0.0.1 or localhost expected"
+        raise Forbidden("Host", f"{expected}, got {shortened(header)}")

@@ -1,0 +1,29 @@
+"""Metrics in the text format of Prometheus."""
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
+
+from thrifty.service.server.writer import Writer
+
+
+def metrics_text(writer: Writer) -> str:
+    """What the writer has done, and the experiments that this server leads."""
+    registry, measured = CollectorRegistry(), writer.measured
+    for name, text, value in (
+        ("thrifty_groups", "Transactions", measured.groups),
+        ("thrifty_requests", "Requests that were carried out", measured.requests),
+        ("thrifty_requests_refused", "Requests with a mistake", measured.refused),
+        ("thrifty_group_seconds", "Seconds in transactions", measured.seconds),
+    ):
+        Counter(name, text, registry=registry).inc(value)
+    labels = ["experiment"]
+    waiting = Gauge("thrifty_waiting", "Decisions without a reward", labels, registry=registry)
+    made = Counter("thrifty_decisions", "Decisions", labels, registry=registry)
+    rewarded = Counter("thrifty_rewards", "Rewards", labels, registry=registry)
+    explored = Counter("thrifty_explored", "Decisions that explore", labels, registry=registry)
+    for name, loaded in list(writer.experiments.items()):
+        experiment = loaded.experiment
+        waiting.labels(name).set(len(experiment.waiting))
+        made.labels(name).inc(experiment.counts["decisions"])
+        rewarded.labels(name).inc(experiment.counts["rewards"])
+        explored.labels(name).inc(experiment.counts["explored"])
+    return generate_latest(registry).decode()

@@ -1,0 +1,118 @@
+"""A server process: where it listens, what it logs, how it starts and ends."""
+
+import gc
+import json
+import logging
+import signal
+import socket
+import sys
+from datetime import UTC, datetime
+
+import uvicorn
+
+from thrifty.errors import NOTHING, InvalidInput
+from thrifty.service.server.app import make_app
+from thrifty.service.server.demo import start_visitors
+from thrifty.service.server.guard import is_loopback
+from thrifty.service.storage.store import Store
+from thrifty.service.storage.tokens import read_tokens
+
+LOG = logging.getLogger("thrifty.service")
+EVERYWHERE = ("0.0.0.0", "::")  # no addresses that others could use
+# Objects that Python makes before it looks for cycles among the young, and how often it looks at
+# the older ones. Its own numbers (700, 10, 10) took half of the time of decisions in batches.
+YOUNG, OLDER, OLDEST = 20_000, 20, 50
+
+
+def run_server(
+    store: str, host: str, port: int, url: str | None, *, demo: bool, json_log: bool
+) -> None:
+    """Serve until a signal ends it."""
+    _check_open(store, host, url, demo=demo)
+    listening = _listen(host, port)
+    place = f"http://{_shown(host)}:{listening.getsockname()[1]}/"
+    if json_log:
+        _log_as_json()
+    app = make_app(store, url or place)
+    config = uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=10)
+    if json_log:
+        LOG.info("the page is at %s", place)
+    else:
+        print(f"thrifty: the page is at {place}  (Ctrl-C ends the service)", file=sys.stderr)
+    if demo:
+        start_visitors(place)
+    tune_collector()
+    # uvicorn raises SIGTERM again after a graceful end: exit code 0, not death by a signal
+    signal.signal(signal.SIGTERM, lambda *_: None)
+    uvicorn.Server(config).run(sockets=[listening])
+
+
+def tune_collector() -> None:
+    """Let the garbage collector of this process leave alone what was imported, and run rarely.
+
+    Decisions that wait are many small objects without cycles, which it would look at in vain.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(YOUNG, OLDER, OLDEST)
+
+
+def _check_open(store: str, host: str, url: str | None, *, demo: bool) -> None:
+    """Without tokens anybody may do anything: then only this machine may connect."""
+    opened = Store(store)
+    if opened.shared and url is None and host in EVERYWHERE:
+        expected = "the address at which other servers of the store reach this one"
+        raise InvalidInput("--url", expected, NOTHING)
+    with opened.reading() as connection:
+        open_to_all = read_tokens(connection) is None
+    opened.close()
+    if open_to_all and not is_loopback(host):
+        expected = "127.0.0.1 until there are tokens (thrifty tokens make NAME --scope admin)"
+        raise InvalidInput("--host", expected, host)
+    if demo and not open_to_all:
+        raise InvalidInput("--demo", "a store without tokens (visitors have none)", store)
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+    except OSError as error:
+        listening.close()
+        expected = "an address and a port that are free"
+        raise InvalidInput(
+            "--host, --port", expected, f"{host}:{port} ({error.strerror})"
+        ) from None
+    return listening
+
+
+def _shown(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+class _JsonLines(logging.Formatter):
+    """A log record as a line of JSON."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        content = {
+            "at": datetime.fromtimestamp(record.created, UTC).isoformat(),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        for key in ("experiment", "fence"):
+            if hasattr(record, key):
+                content[key] = getattr(record, key)
+        if record.exc_info:
+            content["error"] = self.formatException(record.exc_info)
+        return json.dumps(content)
+
+
+def _log_as_json() -> None:
+    handler = logging.StreamHandler()
+    handler.setFormatter(_JsonLines())
+    logging.basicConfig(handlers=[handler], level=logging.INFO, force=True)
+    logging.getLogger("thrifty").handlers.clear()
+    logging.getLogger("httpx").setLevel(logging.WARNING)  # a line for each request passed on

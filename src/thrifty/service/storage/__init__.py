@@ -1,0 +1,1 @@
+"""The database: events, snapshots, leases and tokens."""

@@ -1,0 +1,257 @@
+"""`thrifty reproduce` and `thrifty report` on small experiments, and the page in docs/."""
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import thrifty as th
+from tests.command_line import thrifty
+from thrifty.lab.pages.paper_page import statement_of
+from thrifty.lab.paper import reproduction
+from thrifty.lab.paper.claims import Verdict, summary
+from thrifty.lab.paper.evidence import Finding
+from thrifty.lab.paper.panels import EXPERIMENTS, Scale
+from thrifty.lab.paper.paper_claims import CLAIMS
+from thrifty.problem.catalog import problem
+from thrifty.report.html import write_html
+from thrifty.report.markdown import statement_blocks, wrapped
+from thrifty.studies.tasks import Task, compute
+
+DOCS = Path(__file__).parents[2] / "docs"
+SMALL = tuple(
+    replace(experiment, quick=Scale((10**3, 10**4, 10**5), 3)) for experiment in EXPERIMENTS
+)
+CHEAP = 10**5  # horizons that the tests simulate again
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory):
+    """All experiments, a few short replications each."""
+    folder = tmp_path_factory.mktemp("tiny")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reproduction, "EXPERIMENTS", SMALL)
+        return reproduction.reproduce(folder)
+
+
+def test_every_experiment_is_played_and_every_claim_judged(tiny):
+    assert list(tiny.results) == [experiment.name for experiment in EXPERIMENTS]
+    assert [verdict.claim.name for verdict in tiny.verdicts] == [claim.name for claim in CLAIMS]
+    entries = json.loads((tiny.folder / "claims.json").read_text())
+    assert [entry["statement"] for entry in entries] == [claim.statement for claim in CLAIMS]
+    assert {entry["status"] for entry in entries} <= {
+        "holds",
+        "holds only when",
+        "undecided",
+        "not seen",
+    }
+
+
+def test_the_page_has_all_of_it(tiny):
+    text = write_html(tiny.page, tiny.folder).read_text()
+    triples = [(verdict.claim, verdict.status, verdict.words) for verdict in tiny.verdicts]
+    outcome = summary(triples).replace("'", "&#39;")
+    assert text.index(outcome) < text.index('id="claims"') < text.index("-section")
+    for experiment in EXPERIMENTS:
+        assert f'id="{experiment.name}-section"' in text
+        assert f"thrifty reproduce --only {experiment.name} --out {tiny.folder}" in text
+        assert (tiny.folder / "figures" / f"{experiment.name}.svg").exists()
+    for claim in CLAIMS:
+        assert f'id="{claim.name}"' in text  # in the section of its first experiment
+        assert f'href="#{claim.name}"' in text
+    assert (tiny.folder / "figures" / "labels.png").exists()
+    assert (tiny.folder / "figures" / "tail.png").exists()
+
+
+def test_it_resumes(tiny):
+    files = {path: path.stat().st_mtime_ns for path in tiny.folder.rglob("*.parquet")}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reproduction, "EXPERIMENTS", SMALL)
+        reproduction.reproduce(tiny.folder)
+    assert {path: path.stat().st_mtime_ns for path in tiny.folder.rglob("*.parquet")} == files
+
+
+def test_one_experiment_from_the_command_line(tmp_path):
+    done = thrifty("reproduce", "--only", "bounded", "--out", "mine", folder=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "There LinUCB's regret is bounded" in done.stdout
+    assert "Page: mine/index.html" in done.stdout
+    assert sorted(path.name for path in (tmp_path / "mine").iterdir()) == [
+        "bounded",
+        "claims.json",
+        "figures",
+        "index.html",
+    ]
+    page = (tmp_path / "mine" / "index.html").read_text()
+    (tmp_path / "mine" / "index.html").unlink()
+    again = thrifty("report", "mine", folder=tmp_path)
+    assert (again.returncode, again.stdout) == (0, "mine/index.html\n")
+    assert (tmp_path / "mine" / "index.html").read_text() == page
+    as_markdown = thrifty("report", "mine", "--markdown", "docs/page.md", folder=tmp_path)
+    assert as_markdown.returncode == 0
+    assert (
+        (tmp_path / "docs" / "page.md").read_text().startswith("# Adaptive exploration, reproduced")
+    )
+
+
+def test_a_study_in_a_folder_named_like_an_experiment_is_none(tmp_path):
+    for out in ("mine", "mine/fixed"):
+        assert (
+            thrifty(
+                "run",
+                "bounded",
+                "--policy",
+                "lints",
+                "--horizon",
+                "50",
+                "--replications",
+                "2",
+                "--out",
+                out,
+                folder=tmp_path,
+            ).returncode
+            == 0
+        )
+    assert thrifty("report", "mine", folder=tmp_path).returncode == 0
+    assert (
+        thrifty("report", "mine", "--markdown", ".", folder=tmp_path).stderr
+        == "thrifty: --markdown: the name of a file expected, got '.'\n"
+    )
+
+
+def test_a_study_of_ones_own_has_a_page(tmp_path):
+    assert (
+        thrifty(
+            "run",
+            "fixed-u0.1",
+            "--policy",
+            "oam",
+            "--horizon",
+            "500",
+            "--replications",
+            "3",
+            "--out",
+            "mine",
+            folder=tmp_path,
+        ).returncode
+        == 0
+    )
+    assert thrifty("report", "mine", folder=tmp_path).stdout == "mine/index.html\n"
+    assert "Regret by label" in (tmp_path / "mine" / "index.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("reproduce", "--only", "fixd"), "unknown experiment 'fixd'; did you mean 'fixed'?"),
+        (("reproduce", "--quick", "--full"), "reproduce: --quick or --full expected, got 'both'"),
+        (("reproduce", "--threads", "0"), "threads: a whole number from 1 to 1024 expected, got 0"),
+        (
+            ("report", "nowhere"),
+            "nowhere/results.json: not found; is nowhere the folder of a completed study?",
+        ),
+    ],
+)
+def test_mistakes(tmp_path, arguments, message):
+    done = thrifty(*arguments, folder=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"thrifty: {message}")
+    assert list(tmp_path.iterdir()) == []
+
+
+STALE = (
+    "docs/reproduction.md is stale: thrifty reproduce --full, then thrifty report "
+    "reproduction --markdown docs/reproduction.md"
+)
+NUMBERS = json.loads((DOCS / "reproduction.numbers.json").read_text())
+
+
+def test_the_documented_reproduction_is_of_these_experiments():
+    documented = [
+        (
+            entry["section"],
+            entry["instance"],
+            entry["policy"],
+            entry["horizon"],
+            entry["replications"],
+        )
+        for entry in NUMBERS
+    ]
+    expected = [
+        (experiment.name, instance, policy, n, experiment.full.replications)
+        for experiment in EXPERIMENTS
+        for instance in experiment.instances
+        for policy in experiment.policies
+        for n in experiment.full.horizons
+    ]
+    assert documented == expected, STALE
+
+
+@pytest.mark.parametrize("name", [experiment.name for experiment in EXPERIMENTS])
+def test_the_documented_reproduction_is_of_this_code(name):
+    """The first replication at short horizons has the documented regret, to the last bit."""
+    cheap = [entry for entry in NUMBERS if entry["section"] == name and entry["horizon"] <= CHEAP]
+    for entry in cheap or [entry for entry in NUMBERS if entry["section"] == name]:
+        task = Task(problem(entry["instance"]), th.policy(entry["policy"]), entry["horizon"])
+        batch = compute(task.chunks(range(1))[0])
+        assert float(batch.regret[0, -1].sum()) == entry["first"], STALE
+
+
+def test_the_documented_reproduction_judges_these_claims():
+    text = documented_page()
+    for claim in CLAIMS:
+        assert f"**{claim.statement}**" in text, STALE
+        assert claim.remark in text, STALE
+        for case in claim.cases:
+            assert not case.words or f" {case.words}: " in text, STALE
+    for entry in NUMBERS:
+        assert f"{entry['policy']} | {entry['horizon']:,} |" in text, STALE
+    for figure in {entry["section"] for entry in NUMBERS}:
+        assert (DOCS / "figures" / f"{figure}.svg").exists(), STALE
+
+
+def test_where_c_makes_no_difference():
+    """As the page says; its rows are the same."""
+    assert "On large-100 both values of c give the same runs." in documented_page()
+
+    def rows(policy):
+        head = f"| large-100 | {policy} | "
+        lines = (DOCS / "reproduction.md").read_text().splitlines()
+        return [line.removeprefix(head) for line in lines if line.startswith(head)]
+
+    assert rows("oam") == rows("oam:c=1") != []
+
+
+def test_the_documented_reproduction_has_these_verdicts_and_this_summary():
+    """Verdicts and summary of the page follow from the marks of its cases."""
+    text = documented_page()
+    verdicts = [documented_verdict(claim, text) for claim in CLAIMS]
+    assert summary([(one.claim, one.status, one.words) for one in verdicts]) in text, STALE
+    for one in verdicts:
+        statement = statement_of(one)
+        assert f"| {statement.where} | {statement.mark} {one.words} |" in text, STALE
+        assert "\n\n".join(statement_blocks(statement)) in text, STALE
+
+
+def documented_page():
+    """The page before its lines were wrapped."""
+    text = (DOCS / "reproduction.md").read_text()
+    blocks = text.rstrip("\n").split("\n\n")
+    assert "\n\n".join(map(wrapped, blocks)) + "\n" == text
+    return "\n\n".join(
+        block if block.startswith(("|", "#")) else re.sub(r"\n(?!- )\s*", " ", block)
+        for block in blocks
+    )
+
+
+def documented_verdict(claim, text):
+    """The verdict on a claim from the list of its cases on the page."""
+    lines = text.partition(f"**{claim.statement}**")[2].split("\n\n")[1].splitlines()
+    findings = []
+    for case, line in zip(claim.cases, lines, strict=True):
+        prefix = f"{case.words}: " if case.words else ""
+        answer = {"✓": True, "✗": False, "?": None}[line[2]]
+        findings.append(Finding(answer, line[4:].removeprefix(prefix)))
+    return Verdict(claim, tuple(findings))

@@ -1,0 +1,158 @@
+"""What a learner is told: the noise, the kind of rewards, how long decisions may wait."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import thrifty as th
+from tests.learners.open_play import D
+
+
+def test_decisions_that_wait_too_long_are_given_up():
+    cancelled = th.Thrifty().learner(dimension=D, expire_after=10)
+    learned = th.Thrifty().learner(dimension=D, expire_after=10, expired_reward=0.0)
+    for learner in (cancelled, learned):
+        first = learner.choose(np.eye(D))
+        for _ in range(30):
+            learner.choose(np.eye(D))
+        assert min(learner.pending) == 21
+        with pytest.raises(th.InvalidInput, match="that waits for its reward"):
+            learner.learn(first, 1.0)
+    assert cancelled.state.ledger.counters[0].rounds == 10
+    assert learned.state.ledger.counters[0].rounds == 31
+    assert learned.state.model[0].rewards == 21
+
+
+def test_waiting_decisions_are_bounded_in_number():
+    learner = th.Greedy().learner(dimension=D, most_waiting=5)
+    for _ in range(8):
+        learner.choose(np.eye(D))
+    assert list(learner.pending) == [3, 4, 5, 6, 7]
+    assert th.Learner.load(learner.to_bytes()).most_waiting == 5
+
+
+@pytest.mark.parametrize("name", ["expire_after", "most_waiting"])
+def test_bad_bounds(name):
+    for value in (0, -1, 1.5, True, "many"):
+        with pytest.raises(th.InvalidInput, match=name):
+            th.Greedy().learner(dimension=D, **{name: value})
+
+
+@pytest.mark.parametrize(
+    ("policy", "noise", "rewards", "known", "told"),
+    [
+        (th.Thrifty(), None, "gaussian", False, 1.0),
+        (th.Thrifty(), "estimate", "gaussian", False, 1.0),
+        (th.Thrifty(), 0.3, "gaussian", True, 0.3),
+        (th.Thrifty(), None, "bernoulli", False, 0.5),
+        (th.Thrifty(noise="known"), None, "bernoulli", True, 0.5),
+        (th.Thrifty(noise="known"), "estimate", "gaussian", False, 1.0),
+        (th.LinTS(), None, "bernoulli", None, 0.5),
+        (th.LinTS(), 2.0, "bernoulli", None, 2.0),
+    ],
+)
+def test_what_noise_means(policy, noise, rewards, known, told):
+    learner = policy.learner(dimension=2, noise=noise, rewards=rewards)
+    assert learner.noise == told
+    assert known is None or learner.state.known == known
+
+
+def test_bad_noise():
+    with pytest.raises(th.InvalidInput, match="lints: noise: a number expected, got 'estimate'"):
+        th.LinTS().learner(dimension=2, noise="estimate")
+    with pytest.raises(th.InvalidInput, match="thrifty: noise: a number or estimate expected"):
+        th.Thrifty().learner(dimension=2, noise="guess")
+
+
+def test_clicks_are_0_or_1():
+    learner = th.Thrifty().learner(dimension=2, rewards="bernoulli")
+    decision = learner.choose(np.eye(2))
+    for mistake in (lambda: learner.learn(decision, 0.5), lambda: learner.observe(np.eye(2), 0, 2)):
+        before = learner.to_bytes()
+        with pytest.raises(th.InvalidInput, match="reward: 0 or 1"):
+            mistake()
+        assert learner.to_bytes() == before
+    learner.learn(decision, True)
+    learner.learn(learner.choose(np.eye(2)), 0)
+    assert th.Learner.load(learner.to_bytes()).rewards == "bernoulli"
+    with pytest.raises(th.InvalidInput, match="rewards: gaussian or bernoulli"):
+        th.Thrifty().learner(dimension=2, rewards="clicks")
+
+
+@pytest.mark.parametrize("policy", [th.Thrifty(noise="known"), th.OAM(horizon=1000)])
+def test_cancelling_uncounts_exploration_rounds(policy):
+    learner = policy.learner(th.ActionSets([np.eye(3)]))
+    for _ in range(12):
+        decision = learner.choose(0)
+        learner.learn(decision, (1.0, 0.9, 0.2)[decision.arm])
+    explored = learner.state.ledger.counters[0].explored
+    decisions = [learner.choose(0) for _ in range(20)]
+    assert learner.state.ledger.counters[0].explored > explored
+    restored = th.Learner.load(learner.to_bytes())
+    for decision in decisions:
+        learner.cancel(decision)
+        restored.cancel(decision.id)
+    assert learner.state.ledger.counters[0].explored == explored
+    assert restored.state.ledger.counters[0].explored == explored
+
+
+@pytest.mark.parametrize("dimension", [4, 200])
+def test_memory_of_decisions_that_wait(dimension):
+    """As documented: at most 700 + 8 d bytes each."""
+    learner, features = th.LinTS().learner(dimension=dimension), np.eye(3, dimension)
+    learner.choose(features)
+    tracemalloc.start()
+    for _ in range(2000):
+        learner.choose(features)
+    used = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    print(used / 2000)
+    assert used / 2000 < 700 + 8 * dimension
+
+
+@pytest.mark.parametrize("settings", [{"most_waiting": 1}, {"expire_after": 1}])
+def test_a_decision_that_is_refused_lets_none_expire(settings):
+    open_learner = th.Thrifty().learner(dimension=2, **settings)
+    listed = th.Thrifty().learner(th.ActionSets([np.eye(2)]), **settings)
+    for learner, good, bad in (
+        (open_learner, np.eye(2), np.full((2, 2), np.nan)),
+        (listed, 0, "nobody"),
+    ):
+        waiting = learner.choose(good)
+        with pytest.raises(th.ThriftyError):
+            learner.choose(bad)
+        learner.learn(waiting, 1.0)
+
+
+@pytest.mark.parametrize("opened", [True, False])
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (th.Thrifty(), th.Thrifty(caution=0.0)),
+        (th.LinTS(), th.LinTS(scale=1e-9)),
+        (th.VIDS(draws="anew", samples=10), th.VIDS(draws="anew", samples=20)),
+    ],
+)
+def test_other_parameters_of_a_policy_in_use(opened, before, after):
+    """What was learned is kept, decisions still wait, and the new parameters count."""
+    sets, rng = th.ActionSets([np.eye(3)]), np.random.default_rng(0)
+    learner = before.learner(dimension=3) if opened else before.learner(sets)
+    offer = np.eye(3) if opened else 0
+    for _ in range(50):
+        decision = learner.choose(offer)
+        learner.learn(decision, decision.arm / 10 + rng.normal())
+    waiting = learner.choose(offer)
+    theta = learner.state.regression.theta.copy()
+    learner.change_policy(after)
+    assert learner.policy == after
+    assert learner.state.regression.theta == pytest.approx(theta)
+    assert learner.state.ledger.counters[0].rounds == 51
+    learner.learn(waiting, 0.3)
+    again = th.Learner.load(learner.to_bytes())
+    decisions = [learner.choose(offer) for _ in range(300)]
+    assert decisions == [again.choose(offer) for _ in range(300)]
+    if isinstance(after, th.LinTS):
+        assert len({decision.arm for decision in decisions}) == 1
+    with pytest.raises(th.InvalidInput, match="with other parameters expected, got 'greedy'"):
+        learner.change_policy(th.Greedy())
