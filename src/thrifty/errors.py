@@ -1,4 +1,4 @@
-"""Exceptions and warnings; each message is one line: where, what was expected, what was given."""
+"""Exceptions and warnings. Each message is one line that says what is wrong and what to do."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -30,13 +30,19 @@ class ThriftyError(Exception):
 
 
 class InvalidInput(ThriftyError, ValueError):
-    """A value that cannot be used: where it was found, what was expected, and an optional hint."""
+    """A value that cannot be used: where it was found, and a sentence that says what to do."""
 
-    def __init__(self, where: str, expected: str, got: object, *, hint: str = "") -> None:
-        super().__init__(
-            f"{where}: {expected} expected, got {_short(got)}" + (f"; {hint}" if hint else "")
-        )
-        self.where, self.expected, self.got = where, expected, got
+    def __init__(self, where: str, message: str) -> None:
+        super().__init__(f"{where}: {message}" if where else message)
+        self.where, self.message = where, message
+
+    @classmethod
+    def expected(cls, where: str, what: str, got: object, *, hint: str = "") -> "InvalidInput":
+        """An error of the form `where: what expected, got this; hint`, where that reads well."""
+        return cls(where, f"{what} expected, got {shown(got)}" + (f"; {hint}" if hint else ""))
+
+    def __reduce__(self) -> tuple[type["InvalidInput"], tuple[str, str]]:
+        return type(self), (self.where, self.message)
 
 
 class MissingInput(ThriftyError, ValueError):
@@ -123,7 +129,8 @@ def _listed(names: list[str]) -> str:
     return f"{', '.join(map(_cut, names[:FEW]))} and {len(names) - FEW:,} others"
 
 
-def _short(value: object) -> str:
+def shown(value: object) -> str:
+    """A value in at most 60 characters of one line, as messages show it."""
     try:
         text = repr(value)
     except Exception as error:  # an integer of thousands of digits, or a user's class

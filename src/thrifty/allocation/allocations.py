@@ -210,9 +210,9 @@ def _start(warm: Allocation | None, k: int) -> tuple[Floats, Floats]:
     if warm is None:
         return np.zeros(k), np.zeros(k)
     if not isinstance(warm, Allocation):
-        raise InvalidInput("warm", "what thrifty.allocate returned", warm)
+        raise InvalidInput.expected("warm", "what thrifty.allocate returned", warm)
     if warm.pulls.shape != (k,):
-        raise InvalidInput("warm", f"an allocation of {k} arms", len(warm.pulls))
+        raise InvalidInput.expected("warm", f"an allocation of {k} arms", len(warm.pulls))
     return np.array(warm.pulls, dtype=np.float64), np.array(warm.prices, dtype=np.float64)
 
 
@@ -264,10 +264,10 @@ def _check_arms(features: ArrayLike, gaps: ArrayLike, best: ArrayLike) -> _Arms:
     k = len(rows)
     differences = finite_numbers(gaps, "gaps")
     if differences.shape != (k,):
-        raise InvalidInput("gaps", f"{k} numbers (one per arm)", len(differences))
+        raise InvalidInput.expected("gaps", f"{k} numbers (one per arm)", len(differences))
     optimal = _check_flags(best, k)
     for i in _offenders((differences <= 0) & ~optimal):
-        raise InvalidInput(
+        raise InvalidInput.expected(
             f"gaps[{i}]", "a positive number (the arm is not best)", float(differences[i])
         )
     check_range(np.abs(rows).max(axis=1), "features", "an arm")
@@ -280,10 +280,10 @@ def _check_features(features: ArrayLike) -> Floats:
     if not rows.flags.writeable:  # to Numba, read-only arrays are another type to compile for
         rows = rows.copy()
     if rows.ndim != 2 or rows.size == 0:
-        raise InvalidInput("features", "a (k, d) array with at least one arm", rows.shape)
+        raise InvalidInput.expected("features", "a (k, d) array with at least one arm", rows.shape)
     finite = np.asarray(np.isfinite(rows).all(axis=1))
     for i in _offenders(~finite):
-        raise InvalidInput(f"features[{i}]", "finite numbers", rows[i])
+        raise InvalidInput.expected(f"features[{i}]", "finite numbers", rows[i])
     return rows
 
 
@@ -297,7 +297,7 @@ def _check_flags(best: ArrayLike, k: int) -> Bools:
         or flags.dtype.kind not in "biuf"
         or (flags != flags.astype(np.bool_)).any()
     ):
-        raise InvalidInput("best", f"{k} flags (one per arm)", best)
+        raise InvalidInput.expected("best", f"{k} flags (one per arm)", best)
     return np.ascontiguousarray(flags, dtype=np.bool_)
 
 
@@ -308,12 +308,12 @@ def _offenders(wrong: Bools) -> Ints:
 def _check_base(base: ArrayLike, d: int) -> Floats:
     known = numeric(base, "base", f"a ({d}, {d}) array of finite numbers")
     if known.shape != (d, d) or not np.isfinite(known).all():
-        raise InvalidInput("base", f"a ({d}, {d}) array of finite numbers", known.shape)
+        raise InvalidInput.expected("base", f"a ({d}, {d}) array of finite numbers", known.shape)
     scale = np.abs(known).max()
     if scale > 1 / RANGE:
-        raise InvalidInput("base", f"entries up to {1 / RANGE:g}", float(scale))
+        raise InvalidInput.expected("base", f"entries up to {1 / RANGE:g}", float(scale))
     if np.abs(known - known.T).max() > 1e-9 * scale:
-        raise InvalidInput("base", "a symmetric matrix", known)
+        raise InvalidInput.expected("base", "a symmetric matrix", known)
     if np.linalg.eigvalsh(known).min() < -1e-9 * scale:
-        raise InvalidInput("base", "a positive semidefinite matrix", known)
+        raise InvalidInput.expected("base", "a positive semidefinite matrix", known)
     return (known + known.T) / 2

@@ -230,13 +230,13 @@ def lower_bound(instance: Instance, *, tol: float = TOLERANCE) -> Bound:
     20.0
     """
     if not isinstance(instance, Instance):
-        raise InvalidInput(
+        raise InvalidInput.expected(
             "instance", "a thrifty.Instance (thrifty.instance(name) makes one)", instance
         )
     if instance.changes:
         where = f"{instance.name}: changes" if instance.name else "changes"
         expected = "none (the lower bound is for a theta that stays)"
-        raise InvalidInput(where, expected, len(instance.changes))
+        raise InvalidInput.expected(where, expected, len(instance.changes))
     return Bound(
         instance,
         allocate(

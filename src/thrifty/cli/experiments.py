@@ -58,11 +58,15 @@ def create(
     except (OSError, UnicodeDecodeError) as error:
         raise BadFile(f"{file}: {getattr(error, 'strerror', None) or error}") from None
     if not isinstance(settings.get("name"), str):
-        raise InvalidInput(f"{file}: name", "the name of the experiment", settings.get("name"))
+        raise InvalidInput.expected(
+            f"{file}: name", "the name of the experiment", settings.get("name")
+        )
     known = ("policy", "contexts", "dimension", "noise", "rewards", "seed", "expire")
     for key in settings:
         if key != "name" and key not in known:
-            raise InvalidInput(f"{file}: {key}", f"one of {', '.join(('name', *known))}", key)
+            raise InvalidInput.expected(
+                f"{file}: {key}", f"one of {', '.join(('name', *known))}", key
+            )
     _client(url, token).create(settings.pop("name"), **settings)
     print("made")
 
@@ -106,5 +110,5 @@ def _object(text: str, where: str) -> dict[str, Any]:
     except ValueError as error:
         raise BadFile(f"{where}: not JSON: {error}") from None
     if not isinstance(found, dict):
-        raise InvalidInput(where, "an object {...}", found)
+        raise InvalidInput.expected(where, "an object {...}", found)
     return found

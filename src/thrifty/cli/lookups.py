@@ -22,7 +22,7 @@ def bound(
     from thrifty.studies.progress import progress_bar
 
     if not instances and not every:
-        raise InvalidInput("bound", "an instance, or --all", NOTHING)
+        raise InvalidInput.expected("bound", "an instance, or --all", NOTHING)
     problems = [instance(name) for name in instances or []]
     if every:
         problems += [known for known in map(instance, CATALOG) if not known.changes]

@@ -110,7 +110,7 @@ def _merged(
     given = options | {"instances": tuple(instances) or None, "policies": tuple(specs) or None}
     merged = replace(file, **{key: value for key, value in given.items() if value is not None})
     if not merged.instances:
-        raise InvalidInput("run", "an instance, or --study FILE", NOTHING)
+        raise InvalidInput.expected("run", "an instance, or --study FILE", NOTHING)
     return merged if merged.horizon is not None else replace(merged, horizon=DEFAULT_HORIZON)
 
 

@@ -18,12 +18,12 @@ def with_arm(sets: ActionSets, m: int, features: Any, name: str | None) -> Actio
     arms, names = _parts(sets)
     rows, found = _new_rows(sets, features)
     if name is not None and len(rows) > 1:
-        raise InvalidInput("name", f"none: the index names the {len(rows)} rows", name)
+        raise InvalidInput.expected("name", f"none: the index names the {len(rows)} rows", name)
     for row in rows:
         if row.size != sets.dimension:
             place = f"contexts[{m}].arms"
             expected = f"{sets.dimension} numbers (as in {place}[0])"
-            raise InvalidInput(f"{place}[{len(arms[m])}]", expected, row.size)
+            raise InvalidInput.expected(f"{place}[{len(arms[m])}]", expected, row.size)
     arms[m] = np.vstack([arms[m], *rows])
     for given in found if name is None else [name]:
         names[m] = (*names[m], _unused(names[m]) if given is None else given)
@@ -37,7 +37,7 @@ def _new_rows(sets: ActionSets, features: Any) -> tuple[list[Floats], Sequence[s
         return [finite_numbers(features, "features")], [None]
     values = table.values
     if len(values) == 0:
-        raise InvalidInput("features", "at least one row", NOTHING)
+        raise InvalidInput.expected("features", "at least one row", NOTHING)
     if sets.columns is not None:
         values = in_order(values, table.columns, sets.columns, "features")
     many = len(values) > 1

@@ -14,14 +14,14 @@ MOST_DRAWS = 1_000_000
 
 def check_decision(decision: Any) -> None:
     if not isinstance(decision, Decision) or not isinstance(decision.id, int):
-        raise InvalidInput("decision", "what choose returned, or its id", decision)
+        raise InvalidInput.expected("decision", "what choose returned, or its id", decision)
 
 
 def checked_reward(reward: float) -> float:
     click = isinstance(reward, bool | np.bool_)
     number = finite_number(int(reward) if click else reward, "reward")
     if not abs(number) < LARGEST_REWARD:
-        raise InvalidInput("reward", f"a number below {LARGEST_REWARD:g}", reward)
+        raise InvalidInput.expected("reward", f"a number below {LARGEST_REWARD:g}", reward)
     return number
 
 
@@ -30,22 +30,26 @@ def checked_rewards(rewards: Any) -> Floats:
     numbers = finite_numbers(rewards, "rewards")
     if not (np.abs(numbers) < LARGEST_REWARD).all():
         i = int(np.abs(numbers).argmax())
-        raise InvalidInput(f"rewards[{i}]", f"a number below {LARGEST_REWARD:g}", numbers[i])
+        raise InvalidInput.expected(
+            f"rewards[{i}]", f"a number below {LARGEST_REWARD:g}", numbers[i]
+        )
     return numbers
 
 
 def no_click(reward: float) -> InvalidInput:
-    return InvalidInput("reward", "0 or 1 (rewards are bernoulli)", reward)
+    return InvalidInput.expected("reward", "0 or 1 (rewards are bernoulli)", reward)
 
 
 def positive_count(value: Any, where: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise InvalidInput(where, "a whole number of at least 1", value)
+        raise InvalidInput.expected(where, "a whole number of at least 1", value)
     return int(value)
 
 
 def number_of_draws(value: Any) -> int:
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if not whole or not 0 <= value <= MOST_DRAWS:
-        raise InvalidInput("probability_draws", f"a number from 0 to {MOST_DRAWS:,}", value)
+        raise InvalidInput.expected(
+            "probability_draws", f"a number from 0 to {MOST_DRAWS:,}", value
+        )
     return int(value)

@@ -99,10 +99,12 @@ class FeatureMap:
         values = self._scaled(self._transformed(context))
         if self.kind == SHARED:
             if available is not None:
-                raise InvalidInput("available", "nothing: pass the rows on offer", available)
+                raise InvalidInput.expected(
+                    "available", "nothing: pass the rows on offer", available
+                )
             return values, np.zeros(len(values), np.int64), index_names(context)
         if len(values) != 1:
-            raise InvalidInput("features", "one row, of the context", values.shape)
+            raise InvalidInput.expected("features", "one row, of the context", values.shape)
         if available is None:
             chosen, names = self._all_arms, self.arms
         else:
@@ -128,7 +130,7 @@ class FeatureMap:
         """
         values = self._scaled(self._transformed(contexts))
         if len(arms) != len(values):
-            raise InvalidInput("arms", f"{len(values)} (one for each context)", len(arms))
+            raise InvalidInput.expected("arms", f"{len(values)} (one for each context)", len(arms))
         chosen = [self._arm_index(arm) for arm in arms]
         return self._of_arms(values, chosen), self._blocks(chosen)
 
@@ -165,7 +167,7 @@ class FeatureMap:
             values = data
         array = np.atleast_2d(numeric(values, "features", self._expected))
         if array.ndim != 2 or array.shape[1] != len(self._outputs):
-            raise InvalidInput("features", self._expected, np.shape(data))
+            raise InvalidInput.expected("features", self._expected, np.shape(data))
         return array
 
     @cached_property
@@ -201,7 +203,7 @@ class FeatureMap:
     def _arm_indices(self, available: Sequence[str | int]) -> list[int]:
         found = sorted({self._arm_index(arm) for arm in available})
         if not found:
-            raise InvalidInput("available", "at least one arm", available)
+            raise InvalidInput.expected("available", "at least one arm", available)
         return found
 
     def _arm_index(self, arm: str | int) -> int:
@@ -243,11 +245,13 @@ def product(
     rows = arms.to_numpy() if columns_of(arms) is not None else arms
     values = numeric(rows, "arms", "rows of numbers")
     if values.ndim != 2 or not np.isfinite(values).all():
-        raise InvalidInput("arms", "finite rows of numbers, one for each arm", values.shape)
+        raise InvalidInput.expected(
+            "arms", "finite rows of numbers, one for each arm", values.shape
+        )
     given = index_names(arms) if names is None else names
     given = [str(k) for k in range(len(values))] if given is None else given
     if len(given) != len(values):
-        raise InvalidInput("names", f"{len(values)} names (one for each arm)", len(given))
+        raise InvalidInput.expected("names", f"{len(values)} names (one for each arm)", len(given))
     found = columns_of(arms) or tuple(f"arm{i}" for i in range(values.shape[1]))
     return FeatureMap(
         PRODUCT,
@@ -272,7 +276,7 @@ def from_json(content: Mapping[str, Any], transformer: Any = None) -> FeatureMap
     values = {key: _frozen(value) for key, value in content.items() if key != "transformed"}
     if content["transformed"] and transformer is None:
         expected = "the map with its transformer: load(..., features=...)"
-        raise InvalidInput("features", expected, None)
+        raise InvalidInput.expected("features", expected, None)
     return FeatureMap(**values, transformer=transformer)
 
 
@@ -281,7 +285,7 @@ def _inputs(columns: Sequence[str] | None, transformer: Any) -> tuple[str, ...]:
     if columns is not None:
         return listed_names(columns, "columns")
     if transformer is None:
-        raise InvalidInput("features", "columns, or a fitted transformer", columns)
+        raise InvalidInput.expected("features", "columns, or a fitted transformer", columns)
     return tuple(str(name) for name in getattr(transformer, "feature_names_in_", ()))
 
 

@@ -97,7 +97,7 @@ class Learner:
         self._check_sets(sets)
         self.policy, self.noise = policy, noise_level(noise)
         if rewards not in REWARDS:
-            raise InvalidInput("rewards", " or ".join(REWARDS), rewards)
+            raise InvalidInput.expected("rewards", " or ".join(REWARDS), rewards)
         self.rewards, self._clicks = rewards, rewards == "bernoulli"
         self.expire_after = (
             None if expire_after is None else positive_count(expire_after, "expire_after")
@@ -229,7 +229,7 @@ class Learner:
         """Continue with other parameters of the same policy; what was learned is kept."""
         if type(policy) is not type(self.policy):
             expected = f"{name_of(self.policy)} with other parameters"
-            raise InvalidInput("policy", expected, name_of(policy))
+            raise InvalidInput.expected("policy", expected, name_of(policy))
         with self._lock:
             if self._busy:
                 self._recover()
@@ -273,7 +273,9 @@ class Learner:
         """Rewards (n,) of as many decisions that were taken elsewhere."""
         numbers = checked_rewards(rewards)
         if len(numbers) != count:
-            raise InvalidInput("rewards", f"{count} numbers (one for each row)", len(numbers))
+            raise InvalidInput.expected(
+                "rewards", f"{count} numbers (one for each row)", len(numbers)
+            )
         if self._clicks:
             for reward in numbers[(numbers != 0) & (numbers != 1)]:
                 raise no_click(float(reward))
@@ -298,7 +300,7 @@ class Learner:
         """Start the policy, with random streams of its own."""
         policy = self.policy
         if not isinstance(policy, Policy):
-            raise InvalidInput("policy", "a compiled policy such as thrifty.OAM()", policy)
+            raise InvalidInput.expected("policy", "a compiled policy such as thrifty.OAM()", policy)
         self._labels, self._progress = policy.labels, Progress.new()
         _, _, self._normals, self._uniforms = streams(seed, 0)
         self._next_draws = (self._normals.bit_generator.state, self._uniforms.bit_generator.state)
@@ -404,7 +406,7 @@ class Learner:
         if pending is None:
             known = "one of this learner's that waits for its reward (each is learned once)"
             got = decision if isinstance(decision, int) else f"{decision.id} ({decision.name})"
-            raise InvalidInput("decision", known, got)
+            raise InvalidInput.expected("decision", known, got)
         return pending
 
     def _decision(self, decision: Decision | int) -> Decision:

@@ -92,7 +92,9 @@ class ListedLearner(Learner):
         contexts: Any = context if many else [context]
         arms: Any = arm if many else [arm]
         if len(arms) != len(contexts):
-            raise InvalidInput("arms", f"{len(contexts)} (one for each context)", len(arms))
+            raise InvalidInput.expected(
+                "arms", f"{len(contexts)} (one for each context)", len(arms)
+            )
         rewards = self._observed(reward if many else [reward], len(contexts))
         with self._lock:  # until it is learned, the sets must not change
             rows = np.empty(len(rewards), np.int64)
@@ -186,7 +188,7 @@ class ListedLearner(Learner):
                 self._recover()
             if sets.dimension != self.sets.dimension:
                 expected = f"arms of dimension {self.sets.dimension}"
-                raise InvalidInput("sets", expected, sets.dimension)
+                raise InvalidInput.expected("sets", expected, sets.dimension)
             state = self.policy.start(sets, noise=self.noise, horizon=None)
             renumbering = renumber(self.sets, sets)
             self.policy.carry(self.state, state, renumbering)
@@ -214,7 +216,7 @@ class ListedLearner(Learner):
 
     def _check_sets(self, sets: ActionSets) -> None:
         if not isinstance(sets, ActionSets):
-            raise InvalidInput("sets", "thrifty.ActionSets", sets)
+            raise InvalidInput.expected("sets", "thrifty.ActionSets", sets)
         check_range(np.abs(sets.rows).max(axis=1), "arms", "an arm")
 
     def _register(
@@ -270,14 +272,14 @@ class ListedLearner(Learner):
     def _offered(self, m: int, available: Collection[str | int]) -> Ints:
         """Rows (n,) of a context that are on offer, in order."""
         if isinstance(available, str) or not isinstance(available, Collection | np.ndarray):
-            raise InvalidInput("available", "a list of arms", available)
+            raise InvalidInput.expected("available", "a list of arms", available)
         if len(available) == len(self._arms[m]) and all(
             isinstance(flag, bool | np.bool_) for flag in available
         ):
             available = [arm for arm, flag in enumerate(available) if flag]
         rows = sorted({self._starts[m] + self._arm_index(m, arm) for arm in available})
         if not rows:
-            raise InvalidInput("available", "at least one arm", available)
+            raise InvalidInput.expected("available", "at least one arm", available)
         return np.array(rows, dtype=np.int64)
 
     def _arm_index(self, m: int, arm: str | int) -> int:

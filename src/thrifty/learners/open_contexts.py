@@ -37,21 +37,27 @@ class OpenSets:
     ) -> None:
         if features is not None:
             if not isinstance(features, FeatureMap):
-                raise InvalidInput("features", "a map such as th.features.disjoint(...)", features)
+                raise InvalidInput.expected(
+                    "features", "a map such as th.features.disjoint(...)", features
+                )
             if columns is not None or dimension not in (None, features.dimension):
-                raise InvalidInput("learner", "features, or a dimension, or columns", dimension)
+                raise InvalidInput.expected(
+                    "learner", "features, or a dimension, or columns", dimension
+                )
             dimension = features.dimension
         elif columns is not None:
             columns = listed_names(columns, "columns")
             dimension = len(columns) if dimension is None else dimension
             if len(columns) != dimension:
-                raise InvalidInput("columns", f"{dimension} names", len(columns))
+                raise InvalidInput.expected("columns", f"{dimension} names", len(columns))
         if dimension is None:
             expected = "action sets, or dimension=, columns= or features="
-            raise InvalidInput("learner", expected, None)
+            raise InvalidInput.expected("learner", expected, None)
         whole = isinstance(dimension, int | np.integer) and not isinstance(dimension, bool)
         if not whole or not 0 < dimension <= MOST_DIMENSIONS:
-            raise InvalidInput("dimension", f"a number from 1 to {MOST_DIMENSIONS:,}", dimension)
+            raise InvalidInput.expected(
+                "dimension", f"a number from 1 to {MOST_DIMENSIONS:,}", dimension
+            )
         self.dimension, self.capacity, self.features = int(dimension), capacity, features
         self.columns = columns if columns is None else tuple(columns)
         self.blocks = 1 if features is None else features.blocks
@@ -246,16 +252,20 @@ class OpenLearner(Learner):
         if self.sets.features is not None:
             rows, blocks, given = self.sets.features.rows(features, available)
         elif available is not None:
-            raise InvalidInput("available", "nothing: pass the features on offer", available)
+            raise InvalidInput.expected(
+                "available", "nothing: pass the features on offer", available
+            )
         else:
             rows, given = self._rows(features), index_names(features)
             blocks = np.zeros(len(rows), np.int64)
         if len(rows) == 0:
-            raise InvalidInput("features", "at least one arm", rows.shape)
+            raise InvalidInput.expected("features", "at least one arm", rows.shape)
         if names is not None:
             given = listed_names(names, "names")
             if len(given) != len(rows):
-                raise InvalidInput("names", f"{len(rows)} names (one for each arm)", len(given))
+                raise InvalidInput.expected(
+                    "names", f"{len(rows)} names (one for each arm)", len(given)
+                )
         return Offer(rows, blocks, given)
 
     def _past(self, features: Any, arm: Any, reward: Any) -> tuple[Floats, Ints, Floats]:
@@ -272,7 +282,7 @@ class OpenLearner(Learner):
             return rows, blocks, self._observed(reward, len(rows))
         wrong = isinstance(arm, bool) or not isinstance(arm, int | np.integer)
         if wrong or not 0 <= arm < len(rows):
-            raise InvalidInput("arm", f"an index from 0 to {len(rows) - 1}", arm)
+            raise InvalidInput.expected("arm", f"an index from 0 to {len(rows) - 1}", arm)
         chosen = slice(int(arm), int(arm) + 1)
         return rows[chosen].copy(), blocks[chosen], self._observed([reward], 1)
 
@@ -286,9 +296,11 @@ class OpenLearner(Learner):
         else:
             rows = numeric(features, "features", f"rows of {d} numbers")
             if rows.ndim == 1 and rows.size == d:
-                raise InvalidInput("features", f"a list of arms, each of {d} numbers", features)
+                raise InvalidInput.expected(
+                    "features", f"a list of arms, each of {d} numbers", features
+                )
         if rows.ndim != 2 or rows.shape[1] != d:
-            raise InvalidInput("features", f"rows of {d} numbers", rows.shape)
+            raise InvalidInput.expected("features", f"rows of {d} numbers", rows.shape)
         return rows
 
     def _whole(self, rows: Floats, blocks: Ints) -> Floats:
@@ -311,7 +323,7 @@ class OpenLearner(Learner):
 
     def _check_sets(self, sets: OpenSets) -> None:
         if not isinstance(sets, OpenSets):
-            raise InvalidInput("sets", "open contexts", sets)
+            raise InvalidInput.expected("sets", "open contexts", sets)
 
     def _attributes(self, sets: Any, state: Any) -> dict[str, Any]:
         rows, blocks = sets.rows[:1].copy(), np.zeros(1, np.int64)
@@ -356,6 +368,6 @@ def _check_usable(rows: Floats) -> None:
 
 def _unusable(rows: Floats) -> InvalidInput:
     n, i = np.argwhere(~(np.abs(rows) <= LARGEST_FEATURE))[0]
-    return InvalidInput(
+    return InvalidInput.expected(
         f"features[{n}][{i}]", f"a finite number of at most {LARGEST_FEATURE:g}", float(rows[n, i])
     )

@@ -52,7 +52,7 @@ class PlainLearner(ListedLearner):
         """Let the policy choose an arm of a context, among all of them: available must be None."""
         if available is not None:
             expected = "nothing (a plain policy chooses among all arms of a context)"
-            raise InvalidInput("available", expected, available)
+            raise InvalidInput.expected("available", expected, available)
         with self._lock:
             if self.expire_after is not None or len(self.pending) >= self.most_waiting:
                 self._expire()
@@ -71,7 +71,7 @@ class PlainLearner(ListedLearner):
         """Withdraw a decision that will get no reward, if the policy has a method for that."""
         if self._told_of_cancelled() is None:
             where, hint = f"{name_of(self.policy)}: cancel", "it cannot take a decision back"
-            raise InvalidInput(where, "a method cancel(context, arm)", NOTHING, hint=hint)
+            raise InvalidInput.expected(where, "a method cancel(context, arm)", NOTHING, hint=hint)
         super().cancel(decision)
 
     def explain(self, decision: Decision | int) -> Explanation:
@@ -92,11 +92,11 @@ class PlainLearner(ListedLearner):
     def change(self, sets: ActionSets) -> NoReturn:
         """Refused, as all changes of arms and contexts are: the policy was started with others."""
         expected = "the action sets that it was started with"
-        raise InvalidInput(f"{name_of(self.policy)}: change", expected, sets)
+        raise InvalidInput.expected(f"{name_of(self.policy)}: change", expected, sets)
 
     def change_policy(self, policy: Any) -> NoReturn:
         """Refused: the state of a plain policy is its own."""
-        raise InvalidInput("policy", "the one that it was started with", name_of(policy))
+        raise InvalidInput.expected("policy", "the one that it was started with", name_of(policy))
 
     def __reduce__(self) -> Any:
         """Pickled, and copied, with the policy and all that waits, if the policy can be pickled."""
@@ -120,7 +120,7 @@ class PlainLearner(ListedLearner):
         given = self.policy.estimates(m)
         found = numeric(given, where, expected)
         if found.shape != (2, arms):
-            raise InvalidInput(where, expected, given)
+            raise InvalidInput.expected(where, expected, given)
         return found
 
     def estimates(self) -> dict[str, Any]:
@@ -170,7 +170,7 @@ class PlainLearner(ListedLearner):
 
     def _text(self) -> NoReturn:
         hint = "the state of a plain policy is its own: pickle the learner"
-        raise InvalidInput("save", "a compiled policy", name_of(self.policy), hint=hint)
+        raise InvalidInput.expected("save", "a compiled policy", name_of(self.policy), hint=hint)
 
 
 def _unpickled(content: bytes) -> PlainLearner:
@@ -187,5 +187,5 @@ def _ignore(context: int, arm: int) -> None:
 
 def _rounds(horizon: float) -> int:
     if finite_number(horizon, "horizon") < 1:
-        raise InvalidInput("horizon", "at least one round", horizon)
+        raise InvalidInput.expected("horizon", "at least one round", horizon)
     return int(horizon)

@@ -97,7 +97,7 @@ def sets_of(
             columns=content.get("columns"),
         )
     if sets is not None and sets != saved:
-        raise InvalidInput("contexts", "the same action sets as those given", saved)
+        raise InvalidInput.expected("contexts", "the same action sets as those given", saved)
     return kind, saved
 
 
@@ -118,13 +118,13 @@ def policy_of(content: dict[str, Any], policy: Policy | None) -> Policy:
         content["parameters"].setdefault("ridge", 1.0)
     if content["policy"] == "thrifty" and "pace" in content["parameters"]:
         which = "that of thrifty 0.2, which reads this file"
-        raise InvalidInput("policy", "the policy thrifty of this version", which)
+        raise InvalidInput.expected("policy", "the policy thrifty of this version", which)
     if policy is None:
         if content["policy"] not in POLICIES:
             raise UnknownName("policy", content["policy"], POLICIES)
         policy = POLICIES[content["policy"]](**content["parameters"])
     elif policy.name != content["policy"] or asdict(policy) != content["parameters"]:
-        raise InvalidInput("policy", str(policy), content["policy"])
+        raise InvalidInput.expected("policy", str(policy), content["policy"])
     return policy
 
 

@@ -78,7 +78,7 @@ def _check_listed(policy: PlainPolicy, sets: Any, opened: Mapping[str, Any]) -> 
     check_plain(policy)
     if sets is None or any(one is not None for one in opened.values()):
         expected = "listed contexts: learner(policy, th.ActionSets(...))"
-        raise InvalidInput(name_of(policy), expected, sets or dict(opened))
+        raise InvalidInput.expected(name_of(policy), expected, sets or dict(opened))
 
 
 def start_learner(
@@ -94,10 +94,14 @@ def start_learner(
     policy, told = with_noise(policy, noise, _default_noise(settings))
     if sets is not None:
         if any(one is not None for one in opened.values()):
-            raise InvalidInput("learner", "action sets or open contexts, not both", dict(opened))
+            raise InvalidInput.expected(
+                "learner", "action sets or open contexts, not both", dict(opened)
+            )
         return ListedLearner(policy, sets, seed=seed, noise=told, **settings)
     if not policy.open:
-        raise InvalidInput(policy.name, "listed contexts: learner(th.ActionSets(...))", "none")
+        raise InvalidInput.expected(
+            policy.name, "listed contexts: learner(th.ActionSets(...))", "none"
+        )
     return OpenLearner(policy, OpenSets(**opened), seed=seed, noise=told, **settings)
 
 
@@ -124,6 +128,6 @@ def with_noise(policy: Policy, noise: float | str | None, default: float) -> tup
     if isinstance(noise, str):
         if noise != "estimate" or not can_estimate:
             known = "a number or estimate" if can_estimate else "a number"
-            raise InvalidInput(f"{policy.name}: noise", known, noise)
+            raise InvalidInput.expected(f"{policy.name}: noise", known, noise)
         return replace(any_policy, noise="estimate"), default
     return (replace(any_policy, noise="known") if can_estimate else policy), noise

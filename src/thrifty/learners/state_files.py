@@ -123,7 +123,7 @@ def _to_lists(array: NDArray[Any]) -> Any:
 def expect(holds: bool, where: str, expected: str, got: object) -> None:
     """Raise InvalidInput unless a condition holds."""
     if not holds:
-        raise InvalidInput(where, expected, got)
+        raise InvalidInput.expected(where, expected, got)
 
 
 def to_text(content: dict[str, Any]) -> str:

@@ -30,7 +30,7 @@ def numeric(values: ArrayLike, where: str, expected: str) -> Floats:
     except ValueError:  # rows of different lengths
         array = np.empty(0, dtype=object)
     if array.dtype.kind not in "biuf":
-        raise InvalidInput(where, expected, values)
+        raise InvalidInput.expected(where, expected, values)
     return np.asarray(array, dtype=np.float64, order="C")
 
 
@@ -38,17 +38,17 @@ def finite_numbers(values: ArrayLike, where: str) -> Floats:
     """Values as a new float array (n,), n > 0, without NaN or infinity."""
     vector = numeric(values, where, "a list of numbers")
     if vector.ndim != 1 or vector.size == 0:
-        raise InvalidInput(where, "a list of numbers", values)
+        raise InvalidInput.expected(where, "a list of numbers", values)
     if not np.isfinite(vector).all():
         i = int(np.isfinite(vector).argmin())
-        raise InvalidInput(f"{where}[{i}]", "a finite number", float(vector[i]))
+        raise InvalidInput.expected(f"{where}[{i}]", "a finite number", float(vector[i]))
     return vector + 0.0  # -0.0 + 0.0 is 0.0: equal numbers have equal bits
 
 
 def positive_number(value: float, where: str, *, below: float = np.inf) -> float:
     """Check that value is a number between 0 and below, both excluded."""
     if not _is_number(value) or not 0 < value < below:
-        raise InvalidInput(
+        raise InvalidInput.expected(
             where,
             "a positive number" if below == np.inf else f"a number between 0 and {below:g}",
             value,
@@ -59,7 +59,7 @@ def positive_number(value: float, where: str, *, below: float = np.inf) -> float
 def finite_number(value: float, where: str) -> float:
     """Check that value is a number, not NaN and not infinite."""
     if not _is_number(value) or not abs(value) < np.inf:
-        raise InvalidInput(where, "a finite number", value)
+        raise InvalidInput.expected(where, "a finite number", value)
     return _as_float(value, where)
 
 
@@ -67,18 +67,20 @@ def check_range(sizes: Floats, where: str, what: str) -> None:
     """Refuse sizes (n,) whose squares or quotients could overflow or underflow; 0 is allowed."""
     largest = sizes.max()
     for i in np.flatnonzero((sizes < RANGE * largest) & (sizes > 0)):
-        raise InvalidInput(
+        raise InvalidInput.expected(
             f"{where}[{i}]", f"{what} of at least {RANGE:g} of the largest", float(sizes[i])
         )
     if largest > 0 and not RANGE < largest < 1 / RANGE:
-        raise InvalidInput(where, f"sizes between {RANGE:g} and {1 / RANGE:g}", float(largest))
+        raise InvalidInput.expected(
+            where, f"sizes between {RANGE:g} and {1 / RANGE:g}", float(largest)
+        )
 
 
 def noise_level(value: float) -> float:
     """Check a standard deviation of rewards."""
     noise = positive_number(value, "noise")
     if not RANGE < noise < 1 / RANGE:
-        raise InvalidInput("noise", f"a number between {RANGE:g} and {1 / RANGE:g}", noise)
+        raise InvalidInput.expected("noise", f"a number between {RANGE:g} and {1 / RANGE:g}", noise)
     return noise
 
 
@@ -90,4 +92,4 @@ def _as_float(value: float, where: str) -> float:
     try:
         return float(value)
     except OverflowError:  # an integer of hundreds of digits
-        raise InvalidInput(where, "a number", value) from None
+        raise InvalidInput.expected(where, "a number", value) from None

@@ -23,6 +23,6 @@ class Streams(NamedTuple):
 def streams(seed: int, replication: int) -> Streams:
     """The random generators of a replication."""
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise InvalidInput("seed", "a whole number of at least 0", seed)
+        raise InvalidInput.expected("seed", "a whole number of at least 0", seed)
     sequences = (np.random.SeedSequence(seed, spawn_key=(replication, i)) for i in range(4))
     return Streams(*(np.random.Generator(np.random.PCG64(sequence)) for sequence in sequences))

@@ -70,7 +70,7 @@ POLICIES: dict[str, type[Policy]] = {
 def policy(spec: str) -> Policy:
     """A policy from its name and parameters, `oam` or `oam:epsilon=0.01,c=0`."""
     if not isinstance(spec, str):
-        raise InvalidInput("policy", "a name such as oam, or oam:epsilon=0.01", spec)
+        raise InvalidInput.expected("policy", "a name such as oam, or oam:epsilon=0.01", spec)
     name, _, given = spec.partition(":")
     if name not in POLICIES:
         raise UnknownName("policy", name, POLICIES)

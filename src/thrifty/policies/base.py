@@ -157,18 +157,24 @@ class Policy:
         for key in keys:
             value = finite_number(getattr(self, key), f"{self.name}: {key}")
             if value < least:
-                raise InvalidInput(f"{self.name}: {key}", f"a number of at least {least:g}", value)
+                raise InvalidInput.expected(
+                    f"{self.name}: {key}", f"a number of at least {least:g}", value
+                )
 
     def _above(self, bound: float, *keys: str) -> None:
         """Check that parameters are finite numbers above bound."""
         for key in keys:
             value = finite_number(getattr(self, key), f"{self.name}: {key}")
             if value <= bound:
-                raise InvalidInput(f"{self.name}: {key}", f"a number above {bound:g}", value)
+                raise InvalidInput.expected(
+                    f"{self.name}: {key}", f"a number above {bound:g}", value
+                )
 
     def _one_of(self, key: str, *values: str) -> None:
         if getattr(self, key) not in values:
-            raise InvalidInput(f"{self.name}: {key}", " or ".join(values), getattr(self, key))
+            raise InvalidInput.expected(
+                f"{self.name}: {key}", " or ".join(values), getattr(self, key)
+            )
 
     def _probability(self, key: str) -> None:
         """Check that a parameter is None or lies between 0 and 1."""
@@ -180,7 +186,7 @@ class Policy:
         """Check that the horizon is None or a number of rounds."""
         value = getattr(self, "horizon", None)
         if value is not None and finite_number(value, f"{self.name}: horizon") < 1:
-            raise InvalidInput(f"{self.name}: horizon", "at least one round", value)
+            raise InvalidInput.expected(f"{self.name}: horizon", "at least one round", value)
 
     def _check_ridge(self) -> None:
         """Check that the ridge is None or above 0."""

@@ -51,7 +51,7 @@ class EndOA(Policy):
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
         if sets.contexts > 1:
-            raise InvalidInput(
+            raise InvalidInput.expected(
                 "endoa", "one context", sets.contexts, hint="use oam for several contexts"
             )
         log_n, k, d = math.log(self._planned_rounds(horizon)), len(sets.rows), sets.dimension

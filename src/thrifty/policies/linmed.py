@@ -80,7 +80,9 @@ class LinMED(Policy):
         self._at_least(0, "alpha_emp", "alpha_opt")
         if self.alpha_emp + self.alpha_opt > 1:
             total = self.alpha_emp + self.alpha_opt
-            raise InvalidInput("linmed: alpha_emp + alpha_opt", "a sum of at most 1", total)
+            raise InvalidInput.expected(
+                "linmed: alpha_emp + alpha_opt", "a sum of at most 1", total
+            )
         self._check_ridge()
         positive_number(self.delta, "linmed: delta", below=1.0)
 

@@ -79,7 +79,7 @@ class VIDS(Policy):
     def check(self) -> None:
         samples = finite_number(self.samples, "vids: samples")
         if samples < 2 or samples % 2 != 0:
-            raise InvalidInput("vids: samples", "an even number of at least 2", samples)
+            raise InvalidInput.expected("vids: samples", "an even number of at least 2", samples)
         self._one_of("draws", "once", "anew")
         self._check_ridge()
         self._check_forgetting()

@@ -45,12 +45,12 @@ class ActionSets:
         columns: Sequence[str] | None = None,
     ) -> None:
         if isinstance(sets, str) or not isinstance(sets, Sequence | np.ndarray):
-            raise InvalidInput("contexts", "a list of action sets", sets)
+            raise InvalidInput.expected("contexts", "a list of action sets", sets)
         tables = [arm_table(arms) if columns_of(arms) is not None else None for arms in sets]
         self.columns = _columns(columns, tables)
         blocks = _blocks(_in_order(sets, tables, self.columns))
         if self.columns is not None and len(self.columns) != blocks[0].shape[1]:
-            raise InvalidInput("columns", f"{blocks[0].shape[1]} names", len(self.columns))
+            raise InvalidInput.expected("columns", f"{blocks[0].shape[1]} names", len(self.columns))
         self.rows: Floats = _frozen(np.concatenate(blocks))
         self.offsets: Ints = _frozen(
             np.cumsum([0, *(len(block) for block in blocks)], dtype=np.int64)
@@ -59,7 +59,7 @@ class ActionSets:
         if arm_names is not None and (
             not isinstance(arm_names, Sequence) or len(arm_names) != len(blocks)
         ):
-            raise InvalidInput(
+            raise InvalidInput.expected(
                 "arm_names", f"a list of {len(blocks)} (one for each context)", arm_names
             )
         given = [None] * len(blocks) if arm_names is None else arm_names
@@ -129,7 +129,9 @@ class ActionSets:
             return self._context_indices[context]
         wrong = isinstance(context, bool) or not isinstance(context, int | np.integer)
         if wrong or not 0 <= context < self.contexts:
-            raise InvalidInput("context", f"an index from 0 to {self.contexts - 1}", context)
+            raise InvalidInput.expected(
+                "context", f"an index from 0 to {self.contexts - 1}", context
+            )
         return int(context)
 
     @cached_property
@@ -183,18 +185,18 @@ def _in_order(
 def _blocks(sets: Sequence[ArrayLike]) -> list[Floats]:
     """The sets as finite float arrays (K_m, d) of one dimension, without negative zeros."""
     if len(sets) == 0:
-        raise InvalidInput("contexts", "at least one action set", NOTHING)
+        raise InvalidInput.expected("contexts", "at least one action set", NOTHING)
     blocks = [_block(arms, f"contexts[{m}].arms") for m, arms in enumerate(sets)]
     dimension = blocks[0].shape[1]
     if dimension > MOST_DIMENSIONS:
-        raise InvalidInput(
+        raise InvalidInput.expected(
             "contexts[0].arms[0]",
             f"at most {MOST_DIMENSIONS} numbers (memory grows with their square)",
             dimension,
         )
     for m, block in enumerate(blocks):
         if block.shape[1] != dimension:
-            raise InvalidInput(
+            raise InvalidInput.expected(
                 f"contexts[{m}].arms[0]", f"{dimension} numbers (as in contexts[0])", block.shape[1]
             )
     return blocks
@@ -214,17 +216,17 @@ def _block(arms: ArrayLike, where: str) -> Floats:
 def _explain(arms: ArrayLike, where: str) -> NoReturn:
     """Name the first arm of a set that cannot be used."""
     if isinstance(arms, Sequence | np.ndarray) and len(arms) == 0:
-        raise InvalidInput(where, "at least one arm", NOTHING)
+        raise InvalidInput.expected(where, "at least one arm", NOTHING)
     if not isinstance(arms, Sequence | np.ndarray) or isinstance(arms, str):
-        raise InvalidInput(where, "a list of arms", arms)
+        raise InvalidInput.expected(where, "a list of arms", arms)
     first = finite_numbers(arms[0], f"{where}[0]")
     for i, arm in enumerate(arms):
         vector = finite_numbers(arm, f"{where}[{i}]")
         if len(vector) != len(first):
-            raise InvalidInput(
+            raise InvalidInput.expected(
                 f"{where}[{i}]", f"{len(first)} numbers (as in {where}[0])", len(vector)
             )
-    raise InvalidInput(where, "a list of arms", arms)
+    raise InvalidInput.expected(where, "a list of arms", arms)
 
 
 def default_names(count: int) -> tuple[str, ...]:
@@ -240,9 +242,9 @@ def _names(names: Sequence[str] | None, count: int, where: str, kind: str) -> tu
         or not isinstance(names, Sequence)
         or any(not isinstance(name, str) for name in names)
     ):
-        raise InvalidInput(where, "a list of strings", names)
+        raise InvalidInput.expected(where, "a list of strings", names)
     if len(names) != count:
-        raise InvalidInput(where, f"a list of {count} (one for each {kind})", names)
+        raise InvalidInput.expected(where, f"a list of {count} (one for each {kind})", names)
     check_names(names, where)
     return tuple(names)
 

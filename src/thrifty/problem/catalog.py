@@ -151,7 +151,9 @@ def instance(name: str | os.PathLike[str]) -> Instance:
 def _text(name: str | os.PathLike[str]) -> str:
     text = os.fspath(name) if isinstance(name, str | os.PathLike) else name
     if not isinstance(text, str):
-        raise InvalidInput("instance", "a name such as fixed-u0.1, or the path of a file", name)
+        raise InvalidInput.expected(
+            "instance", "a name such as fixed-u0.1, or the path of a file", name
+        )
     return text
 
 
@@ -186,7 +188,7 @@ def _parameters(family: Family, given: str) -> dict[str, float | str]:
             parameters[key] = type(family.parameters[key])(value)
         except ValueError:
             kind = "a whole number" if isinstance(family.parameters[key], int) else "a number"
-            raise InvalidInput(f"{family.name}:{key}", kind, value) from None
+            raise InvalidInput.expected(f"{family.name}:{key}", kind, value) from None
     return parameters
 
 
@@ -206,7 +208,7 @@ def _sets(*sets: list[list[float]]) -> ActionSets:
 
 def _require(holds: bool, where: str, expected: str, got: float | str) -> None:
     if not holds:
-        raise InvalidInput(where, expected, got)
+        raise InvalidInput.expected(where, expected, got)
 
 
 @_family("fixed")

@@ -22,11 +22,11 @@ class Change(NamedTuple):
 def checked_changes(changes: Any, dimension: int) -> tuple[Change, ...]:
     """Pairs of a round and a theta (d,) as changes, their rounds increasing."""
     if isinstance(changes, str) or not isinstance(changes, Sequence | np.ndarray):
-        raise InvalidInput("changes", "a list of (round, theta)", changes)
+        raise InvalidInput.expected("changes", "a list of (round, theta)", changes)
     found: list[Change] = []
     for i, pair in enumerate(changes):
         if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
-            raise InvalidInput(f"changes[{i}]", "a round and a theta", pair)
+            raise InvalidInput.expected(f"changes[{i}]", "a round and a theta", pair)
         earliest = found[-1].round + 1 if found else 1
         found.append(
             Change(
@@ -41,7 +41,7 @@ def _round(value: Any, earliest: int, where: str) -> int:
     number = finite_number(value, where)
     if not earliest <= number <= LATEST or number != int(number):
         expected = f"a whole number from {earliest} to {LATEST:g} (rounds increase)"
-        raise InvalidInput(where, expected, value)
+        raise InvalidInput.expected(where, expected, value)
     return int(number)
 
 
@@ -50,6 +50,6 @@ def checked_theta(values: ArrayLike, dimension: int, where: str) -> Floats:
     theta = finite_numbers(values, where)
     if len(theta) != dimension:
         expected = f"{dimension} numbers (arms have {dimension})"
-        raise InvalidInput(where, expected, len(theta))
+        raise InvalidInput.expected(where, expected, len(theta))
     theta.setflags(write=False)
     return theta

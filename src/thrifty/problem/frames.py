@@ -52,7 +52,7 @@ def numbers_of(frame: Any, columns: Sequence[str] | None, where: str) -> Floats:
     found = columns_of(frame) or ()
     if columns is None:
         expected = "learner(columns=[...]) for a data frame, so that columns can be checked"
-        raise InvalidInput(where, expected, list(found))
+        raise InvalidInput.expected(where, expected, list(found))
     values = in_order(frame.to_numpy(), found, columns, where)
     return np.ascontiguousarray(numeric(values, where, "columns of numbers"))
 
@@ -60,7 +60,7 @@ def numbers_of(frame: Any, columns: Sequence[str] | None, where: str) -> Floats:
 def in_order(values: Any, found: Sequence[str], columns: Sequence[str], where: str) -> Any:
     """Values (n, d), whose columns are `found`, in the order of `columns`: the same, no other."""
     if len(set(found)) < len(found):
-        raise InvalidInput(where, "columns with distinct names", list(found))
+        raise InvalidInput.expected(where, "columns with distinct names", list(found))
     check_columns(found, columns, where)
     return values[:, [found.index(name) for name in columns]]
 
@@ -72,4 +72,4 @@ def check_columns(found: Sequence[str], columns: Sequence[str], where: str) -> N
     if missing or unknown:
         problems = [f"missing {', '.join(missing)}"] if missing else []
         problems += [f"unknown {', '.join(unknown)}"] if unknown else []
-        raise InvalidInput(where, f"the columns {', '.join(columns)}", "; ".join(problems))
+        raise InvalidInput.expected(where, f"the columns {', '.join(columns)}", "; ".join(problems))

@@ -49,7 +49,7 @@ class Instance:
         changes: Sequence[tuple[int, ArrayLike]] = (),
     ) -> None:
         if not isinstance(sets, ActionSets):
-            raise InvalidInput("sets", "thrifty.ActionSets", sets)
+            raise InvalidInput.expected("sets", "thrifty.ActionSets", sets)
         self.sets = sets
         self.theta: Floats = checked_theta(theta, sets.dimension, "theta")
         self.probabilities: Floats = _law(probabilities, sets.contexts)
@@ -181,15 +181,17 @@ def _law(probabilities: ArrayLike | None, contexts: int) -> Floats:
         return np.full(contexts, 1.0 / contexts)
     law = finite_numbers(probabilities, "probabilities")
     if len(law) != contexts:
-        raise InvalidInput("probabilities", f"{contexts} numbers (one per context)", len(law))
+        raise InvalidInput.expected(
+            "probabilities", f"{contexts} numbers (one per context)", len(law)
+        )
     for m in np.flatnonzero(law <= 0):
-        raise InvalidInput(
+        raise InvalidInput.expected(
             f"probabilities[{m}]",
             "a positive number (leave a context out that never comes)",
             float(law[m]),
         )
     if abs(law.sum() - 1) > 1e-9:
-        raise InvalidInput("probabilities", "numbers that sum to 1", float(law.sum()))
+        raise InvalidInput.expected("probabilities", "numbers that sum to 1", float(law.sum()))
     return law
 
 
@@ -213,11 +215,11 @@ def _from_document(document: Mapping[str, Any], *, default_name: str) -> Instanc
         or not contexts
         or not all(isinstance(table, dict) for table in contexts)
     ):
-        raise InvalidInput("contexts", "one [[contexts]] table or more", contexts)
+        raise InvalidInput.expected("contexts", "one [[contexts]] table or more", contexts)
     for m, table in enumerate(contexts):
         _check_keys(table, _CONTEXT_KEYS, required=("arms",), where=f"contexts[{m}].")
         if not isinstance(table["arms"], list):
-            raise InvalidInput(f"contexts[{m}].arms", "a list of arms", table["arms"])
+            raise InvalidInput.expected(f"contexts[{m}].arms", "a list of arms", table["arms"])
         if "probability" in table:
             positive_number(table["probability"], f"contexts[{m}].probability")
     names = default_names(len(contexts))
@@ -229,7 +231,7 @@ def _from_document(document: Mapping[str, Any], *, default_name: str) -> Instanc
     given = [m for m, table in enumerate(contexts) if "probability" in table]
     if given and len(given) < len(contexts):
         missing = next(m for m, table in enumerate(contexts) if "probability" not in table)
-        raise InvalidInput(
+        raise InvalidInput.expected(
             f"contexts[{missing}].probability", f"a number (contexts[{given[0]}] has one)", NOTHING
         )
     return Instance(
@@ -245,7 +247,7 @@ def _from_document(document: Mapping[str, Any], *, default_name: str) -> Instanc
 def _changes(tables: Any) -> list[tuple[int, ArrayLike]]:
     """The [[changes]] tables of a file as pairs."""
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-        raise InvalidInput("changes", "[[changes]] tables", tables)
+        raise InvalidInput.expected("changes", "[[changes]] tables", tables)
     for i, table in enumerate(tables):
         _check_keys(table, _CHANGE_KEYS, required=_CHANGE_KEYS, where=f"changes[{i}].")
     return [(table["round"], table["theta"]) for table in tables]
@@ -259,4 +261,4 @@ def _check_keys(
             raise UnknownName("key", where + key, [where + name for name in known])
     for key in required:
         if key not in table:
-            raise InvalidInput(where + key, "this key", NOTHING)
+            raise InvalidInput.expected(where + key, "this key", NOTHING)

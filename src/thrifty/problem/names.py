@@ -10,9 +10,9 @@ from thrifty.errors import InvalidInput, UnknownName
 def check_name(name: object, where: str) -> None:
     """Raise InvalidInput unless a name is a string that UTF-8 can encode."""
     if not isinstance(name, str):
-        raise InvalidInput(where, "a string", name)
+        raise InvalidInput.expected(where, "a string", name)
     if not _encodable(name):
-        raise InvalidInput(where, "text without surrogates, which files cannot hold", name)
+        raise InvalidInput.expected(where, "text without surrogates, which files cannot hold", name)
 
 
 def check_names(names: Sequence[str], where: str) -> None:
@@ -27,7 +27,7 @@ def check_names(names: Sequence[str], where: str) -> None:
 def listed_names(names: Sequence[str], where: str) -> tuple[str, ...]:
     """Names as a tuple, checked."""
     if isinstance(names, str) or not hasattr(names, "__len__"):
-        raise InvalidInput(where, "a list of names", names)
+        raise InvalidInput.expected(where, "a list of names", names)
     check_names(list(names), where)
     return tuple(names)
 
@@ -40,7 +40,7 @@ def arm_index(arm: str | int, names: Sequence[str], expected: str) -> int:
         return names.index(arm)
     wrong = isinstance(arm, bool) or not isinstance(arm, int | np.integer)
     if wrong or not 0 <= arm < len(names):
-        raise InvalidInput("arm", expected, arm)
+        raise InvalidInput.expected("arm", expected, arm)
     return int(arm)
 
 
@@ -53,7 +53,7 @@ def check_distinct(
     seen = set()
     for i, name in enumerate(names):
         if name in seen:
-            raise InvalidInput(f"{where}[{i}]", expected, name)
+            raise InvalidInput.expected(f"{where}[{i}]", expected, name)
         seen.add(name)
 
 

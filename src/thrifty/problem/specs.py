@@ -12,7 +12,7 @@ def split_parameters(given: str, known: Iterable[str], *, owner: str, where: str
     for pair in given.split(",") if given else []:
         key, _, value = pair.partition("=")
         if key in values:
-            raise InvalidInput(f"{where}{key}", "one value", given)
+            raise InvalidInput.expected(f"{where}{key}", "one value", given)
         if key not in known:
             raise UnknownName(f"parameter of {owner}", key, known)
         values[key] = value

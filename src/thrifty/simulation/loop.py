@@ -89,7 +89,7 @@ def truth_of(instance: Instance, rewards: str = "gaussian") -> Truth:
     """
     name, _, given = rewards.partition(":") if isinstance(rewards, str) else ("", "", "")
     if name not in REWARDS:
-        raise InvalidInput("rewards", " or ".join(REWARDS), rewards)
+        raise InvalidInput.expected("rewards", " or ".join(REWARDS), rewards)
     parameters = split_parameters(given, ("told",), owner=name, where="rewards: ")
     factor = positive_number(_number(parameters.get("told", "1")), "rewards: told")
     kind = REWARDS.index(name)
@@ -108,7 +108,7 @@ def _check_bernoulli(instance: Instance) -> None:
         worst = float(piece.means[np.abs(piece.means - 0.5).argmax()])
         if not 0 <= worst <= 1:
             where = f"{instance.name}: rewards"
-            raise InvalidInput(where, "means between 0 and 1 for Bernoulli rewards", worst)
+            raise InvalidInput.expected(where, "means between 0 and 1 for Bernoulli rewards", worst)
 
 
 def cut_rounds(instance: Instance, truth: Truth, rounds: int) -> Iterator[range]:
@@ -127,7 +127,7 @@ def _number(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise InvalidInput("rewards: told", "a number", text) from None
+        raise InvalidInput.expected("rewards: told", "a number", text) from None
 
 
 @kernel

@@ -100,7 +100,7 @@ def design_study(
     )
     for item in design.problems:
         if not isinstance(item, Instance | Ensemble):
-            raise InvalidInput("instances", "thrifty.Instance, or the name of one", item)
+            raise InvalidInput.expected("instances", "thrifty.Instance, or the name of one", item)
         truth_of(instance_of(item, design.seed, 0), rewards)
     check_names([item.name for item in design.problems], "instances")
     check_names([name_of(policy) for policy in design.policies], "policies")
@@ -114,13 +114,13 @@ def whole_number(value: float, where: str, most: int, *, least: int = 1) -> int:
     """A whole number between least and most; a float such as 1e5 is accepted."""
     number = finite_number(value, where)
     if not least <= number <= most or number != int(number):
-        raise InvalidInput(where, f"a whole number from {least} to {most:g}", value)
+        raise InvalidInput.expected(where, f"a whole number from {least} to {most:g}", value)
     return int(value)
 
 
 def _flag(value: bool, where: str) -> bool:
     if not isinstance(value, bool | np.bool_):
-        raise InvalidInput(where, "true or false", value)
+        raise InvalidInput.expected(where, "true or false", value)
     return bool(value)
 
 
@@ -129,16 +129,16 @@ def _check_pulls(design: Design) -> None:
     for item in design.problems:
         if isinstance(item, Ensemble) and item.sizes_vary:
             expected = "an ensemble whose instances have equally many arms"
-            raise InvalidInput("pulls", expected, item.name)
+            raise InvalidInput.expected("pulls", expected, item.name)
     numbers = design.replications * sum(len(task.times) * task.kept_rows for task in design.tasks())
     if numbers > MOST_PULLS:
         expected = f"at most {MOST_PULLS:g} numbers (replications x checkpoints x arms)"
-        raise InvalidInput("pulls", expected, numbers)
+        raise InvalidInput.expected("pulls", expected, numbers)
 
 
 def _as_list(items: Any, where: str) -> list[Any]:
     """One item or several as a list that is not empty."""
     listed = list(items) if isinstance(items, Iterable) and not isinstance(items, str) else [items]
     if not listed:
-        raise InvalidInput(where, "at least one", listed)
+        raise InvalidInput.expected(where, "at least one", listed)
     return listed

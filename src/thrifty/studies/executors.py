@@ -91,7 +91,7 @@ class Cluster:
 
         place = re.fullmatch(r"tcp://([^/\s]+):(\d{1,5})", address)
         if place is None:
-            raise InvalidInput("cluster", "an address such as tcp://host:8786", address)
+            raise InvalidInput.expected("cluster", "an address such as tcp://host:8786", address)
         self.address = address
         # failures are reported by our own errors, in one line
         logging.getLogger("distributed").setLevel(logging.CRITICAL)

@@ -45,7 +45,7 @@ def read_study(path: Path) -> StudyFile:
             raise BadFile(f"{path}, line {_line(text, key)}: {UnknownName('key', key, _KEYS)}")
     for key in ("instances", "policies"):
         if key not in document:
-            raise BadFile(f"{path}: {InvalidInput(key, 'this key', NOTHING)}")
+            raise BadFile(f"{path}: {InvalidInput.expected(key, 'this key', NOTHING)}")
     try:
         return StudyFile(
             instances=tuple(
@@ -95,7 +95,7 @@ def _strings(document: dict[str, Any], key: str) -> tuple[str, ...]:
         or not values
         or not all(isinstance(value, str) for value in values)
     ):
-        raise InvalidInput(key, "a list of names", document[key])
+        raise InvalidInput.expected(key, "a list of names", document[key])
     return tuple(values)
 
 

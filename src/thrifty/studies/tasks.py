@@ -234,7 +234,7 @@ def _source_files(kind: type) -> tuple[Path, ...]:
         except (OSError, TypeError):
             path = Path()
         if not path.is_file():
-            raise InvalidInput(
+            raise InvalidInput.expected(
                 one.__name__,
                 "a policy defined in a file, so that its results can be kept",
                 one.__module__,
@@ -250,6 +250,6 @@ def _parameters(policy: AnyPolicy) -> str:
     try:
         return hashlib.sha256(pickle.dumps(policy)).hexdigest()
     except Exception as error:  # a user's class may raise anything
-        raise InvalidInput(
+        raise InvalidInput.expected(
             name_of(policy), "a policy that can be pickled, so that its results can be kept", error
         ) from None

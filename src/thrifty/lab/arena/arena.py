@@ -187,7 +187,7 @@ def read_arena(
         for group in GROUPS
     }
     if not any(results.values()):
-        raise InvalidInput(str(folder), "a folder made by `thrifty arena`", NOTHING)
+        raise InvalidInput.expected(str(folder), "a folder made by `thrifty arena`", NOTHING)
     return Arena(folder, {group: own for group, own in results.items() if own})
 
 

@@ -46,11 +46,11 @@ def label_names(policy: AnyPolicy) -> tuple[str, ...]:
 def check_plain(policy: Any) -> None:
     """Refuse what is no plain policy."""
     if isinstance(policy, type):
-        raise InvalidInput("policy", f"an instance, {policy.__name__}()", policy)
+        raise InvalidInput.expected("policy", f"an instance, {policy.__name__}()", policy)
     for method in ("start", "choose", "learn"):
         if not callable(getattr(policy, method, None)):
             expected = f"a policy with start, choose and learn ({method} is missing)"
-            raise InvalidInput("policy", expected, policy)
+            raise InvalidInput.expected("policy", expected, policy)
 
 
 def start_plain(
@@ -73,5 +73,7 @@ def choose_plain(player: PlainPolicy, sets: ActionSets, context: int) -> int:
     arm = player.choose(context)
     arms = int(sets.offsets[context + 1] - sets.offsets[context])
     if not isinstance(arm, int | np.integer) or not 0 <= arm < arms:
-        raise InvalidInput(f"{name_of(player)}: choose", f"an arm from 0 to {arms - 1}", arm)
+        raise InvalidInput.expected(
+            f"{name_of(player)}: choose", f"an arm from 0 to {arms - 1}", arm
+        )
     return int(arm)

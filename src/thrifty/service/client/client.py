@@ -310,7 +310,9 @@ def _settings(
 ) -> Json:
     """The settings of a new experiment, by name."""
     if expire is not None and not isinstance(expire, Mapping):
-        raise InvalidInput("expire", 'a rule such as {"after_s": 3600, "reward": 0}', expire)
+        raise InvalidInput.expected(
+            "expire", 'a rule such as {"after_s": 3600, "reward": 0}', expire
+        )
     settings = {"policy": policy, "dimension": dimension, "noise": noise, "rewards": rewards}
     return {**settings, "seed": seed, "expire": None if expire is None else dict(expire)}
 

@@ -46,7 +46,7 @@ class Request(Generic[T]):
         try:
             return None if self.body is None else json.dumps(self.body, allow_nan=False).encode()
         except (TypeError, ValueError) as error:
-            raise InvalidInput("request", "what JSON can hold", str(error)) from None
+            raise InvalidInput.expected("request", "what JSON can hold", str(error)) from None
 
 
 def list_experiments() -> Request[list[Json]]:
@@ -123,7 +123,7 @@ class ExperimentRequests:
                 features = in_order(features, table.columns, self.columns, where)
         rows = numeric(features, where, "a list of arms, or the name of a context,")
         if rows.ndim != 2 or not np.isfinite(rows).all():
-            raise InvalidInput(where, "a list of arms with finite numbers", features)
+            raise InvalidInput.expected(where, "a list of arms with finite numbers", features)
         return rows.tolist(), None if names is None else list(names)
 
     def learn(self, decision: RemoteDecision | str, reward: float) -> Request[str]:
@@ -159,7 +159,7 @@ def _pair(given: Any, where: str) -> tuple[Any, Any]:
     try:
         decision, reward = given
     except (TypeError, ValueError):
-        raise InvalidInput(where, "a decision and its reward", given) from None
+        raise InvalidInput.expected(where, "a decision and its reward", given) from None
     return decision, reward
 
 
@@ -170,5 +170,5 @@ def _reward(decision: RemoteDecision | str, reward: float, where: str) -> Json:
 def _part(name: object, where: str) -> str:
     """A name as a part of a path."""
     if not isinstance(name, str) or not name.strip("."):
-        raise InvalidInput(where, "a name", name)
+        raise InvalidInput.expected(where, "a name", name)
     return quote(name, safe="")

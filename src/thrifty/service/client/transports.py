@@ -21,7 +21,7 @@ class Connection:
     def __init__(self, url: str, token: str | None, timeout: float, retries: int) -> None:
         self.url, self.timeout = _checked_url(url), positive_number(timeout, "timeout")
         if isinstance(retries, bool) or not isinstance(retries, int) or retries < 0:
-            raise InvalidInput("retries", "a whole number of at least 0", retries)
+            raise InvalidInput.expected("retries", "a whole number of at least 0", retries)
         self._retries, self._seconds = retries, (retries + 1) * self.timeout
         self.headers = {"Accept": "application/json", **_authorization(token)}
 
@@ -143,9 +143,11 @@ def _checked_url(url: object) -> str:
     except httpx.InvalidURL:
         parsed = None
     if parsed is None or parsed.scheme not in ("http", "https") or not parsed.host:
-        raise InvalidInput("url", expected, url)
+        raise InvalidInput.expected("url", expected, url)
     if parsed.query or parsed.fragment or parsed.userinfo:
-        raise InvalidInput("url", f"{expected}, without user, query or fragment,", parsed.host)
+        raise InvalidInput.expected(
+            "url", f"{expected}, without user, query or fragment,", parsed.host
+        )
     return str(parsed).rstrip("/")
 
 
@@ -154,5 +156,5 @@ def _authorization(token: object) -> dict[str, str]:
     if token is None:
         return {}
     if not isinstance(token, str) or not (token.isascii() and token.isprintable() and token):
-        raise InvalidInput("token", "text such as th_...", type(token).__name__)
+        raise InvalidInput.expected("token", "text such as th_...", type(token).__name__)
     return {"Authorization": f"Bearer {token}"}

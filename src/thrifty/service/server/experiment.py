@@ -67,17 +67,21 @@ class Experiment:
         """Raise what `decide` would raise about what is asked."""
         if isinstance(self.learner, ListedLearner):
             if asked.get("context") is None:
-                raise InvalidInput("context", "the name of a context (they are listed)", NOTHING)
+                raise InvalidInput.expected(
+                    "context", "the name of a context (they are listed)", NOTHING
+                )
             for key in ("features", "names"):
                 if asked.get(key) is not None:
-                    raise InvalidInput(key, "nothing (contexts are listed)", asked[key])
+                    raise InvalidInput.expected(key, "nothing (contexts are listed)", asked[key])
             self.learner.check_offer(asked["context"], asked.get("available"))
             return
         if asked.get("features") is None:
-            raise InvalidInput("features", "those of the arms (contexts are open)", NOTHING)
+            raise InvalidInput.expected(
+                "features", "those of the arms (contexts are open)", NOTHING
+            )
         for key in ("context", "available"):
             if asked.get(key) is not None:
-                raise InvalidInput(key, "nothing (contexts are open)", asked[key])
+                raise InvalidInput.expected(key, "nothing (contexts are open)", asked[key])
         cast(OpenLearner, self.learner).check_offer(asked["features"], asked.get("names"))
 
     def decide(self, id: str, asked: dict[str, Any], at: int) -> Event:
@@ -234,7 +238,9 @@ def check_settings(settings: dict[str, Any]) -> None:
     try:
         learner = _start(settings)
     except MemoryError:
-        raise InvalidInput("policy", "one that fits into memory", settings["policy"]) from None
+        raise InvalidInput.expected(
+            "policy", "one that fits into memory", settings["policy"]
+        ) from None
     if isinstance(learner, ListedLearner):
         decision = learner.choose(0)
     else:
@@ -249,13 +255,15 @@ def _check_expiry(learner: Learner, expire: dict[str, Any] | None) -> None:
         try:
             learner.check_reward(expire["reward"])
         except InvalidInput as error:
-            raise InvalidInput("expire.reward", error.expected, error.got) from None
+            raise InvalidInput("expire.reward", error.message) from None
 
 
 def _start(settings: dict[str, Any]) -> Learner:
     policy, contexts = named_policy(settings["policy"]), settings.get("contexts")
     if (contexts is None) == (settings.get("dimension") is None):
-        raise InvalidInput("contexts", "contexts, or a dimension", "both" if contexts else None)
+        raise InvalidInput.expected(
+            "contexts", "contexts, or a dimension", "both" if contexts else None
+        )
     own = {"dimension": settings["dimension"]} if contexts is None else {"sets": _sets(contexts)}
     return policy.learner(
         **own,
@@ -277,7 +285,7 @@ def _sets(contexts: list[dict[str, Any]]) -> ActionSets:
 
 def _listed(experiment: Experiment, where: str) -> ListedLearner:
     if not isinstance(experiment.learner, ListedLearner):
-        raise InvalidInput(where, "an experiment with listed contexts", experiment.name)
+        raise InvalidInput.expected(where, "an experiment with listed contexts", experiment.name)
     return experiment.learner
 
 
@@ -297,7 +305,9 @@ def _change_expiry(experiment: Experiment, expire: dict[str, Any] | None) -> Non
 def _add_context(experiment: Experiment, new: dict[str, Any]) -> None:
     learner = _listed(experiment, "add_context")
     if learner.sets.contexts >= MOST_CONTEXTS:
-        raise InvalidInput("add_context", f"at most {MOST_CONTEXTS:,} contexts", "one more")
+        raise InvalidInput.expected(
+            "add_context", f"at most {MOST_CONTEXTS:,} contexts", "one more"
+        )
     learner.add_context(new["name"], new["arms"], new.get("arm_names"))
 
 
@@ -308,7 +318,9 @@ def _remove_context(experiment: Experiment, name: str) -> None:
 def _add_arm(experiment: Experiment, new: dict[str, Any]) -> None:
     learner = _listed(experiment, "add_arm")
     if len(learner.sets.arms(new["context"])) >= MOST_ARMS:
-        raise InvalidInput("add_arm", f"at most {MOST_ARMS:,} arms of a context", "one more")
+        raise InvalidInput.expected(
+            "add_arm", f"at most {MOST_ARMS:,} arms of a context", "one more"
+        )
     learner.add_arm(new["context"], new["features"], new.get("name"))
 
 

@@ -111,7 +111,7 @@ def _add_experiments(routes: APIRouter) -> None:
         if "expire" in change.model_fields_set:
             asked.setdefault("expire", None)  # null: decisions are given up no longer
         if not asked:
-            raise InvalidInput("body", "a change", NOTHING)
+            raise InvalidInput.expected("body", "a change", NOTHING)
         return _shown(request, await service_of(request).ask(request, Alter(name, asked)))
 
 

@@ -62,15 +62,15 @@ def _check_open(store: str, host: str, url: str | None, *, demo: bool) -> None:
     opened = Store(store)
     if opened.shared and url is None and host in EVERYWHERE:
         expected = "the address at which other servers of the store reach this one"
-        raise InvalidInput("--url", expected, NOTHING)
+        raise InvalidInput.expected("--url", expected, NOTHING)
     with opened.reading() as connection:
         open_to_all = read_tokens(connection) is None
     opened.close()
     if open_to_all and not is_loopback(host):
         expected = "127.0.0.1 until there are tokens (thrifty tokens make NAME --scope admin)"
-        raise InvalidInput("--host", expected, host)
+        raise InvalidInput.expected("--host", expected, host)
     if demo and not open_to_all:
-        raise InvalidInput("--demo", "a store without tokens (visitors have none)", store)
+        raise InvalidInput.expected("--demo", "a store without tokens (visitors have none)", store)
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -82,7 +82,7 @@ def _listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         listening.close()
         expected = "an address and a port that are free"
-        raise InvalidInput(
+        raise InvalidInput.expected(
             "--host, --port", expected, f"{host}:{port} ({error.strerror})"
         ) from None
     return listening

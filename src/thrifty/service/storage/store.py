@@ -373,7 +373,7 @@ def _engine(url: str) -> Engine:
         engine = create_engine(parsed, hide_parameters=True)
     except (ArgumentError, NoSuchModuleError):
         expected = "a file, or postgresql://user:password@host/database"
-        raise InvalidInput("store", expected, f"{url.partition('://')[0]}://...") from None
+        raise InvalidInput.expected("store", expected, f"{url.partition('://')[0]}://...") from None
     event.listen(engine, "connect", _set_up_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
     return engine

@@ -108,14 +108,14 @@ _NO_DIGEST = "0" * 64
 def _checked_name(name: object) -> str:
     if isinstance(name, str) and name.isprintable() and 0 < len(name) <= LONGEST_NAME:
         return name
-    raise InvalidInput("name", f"1 to {LONGEST_NAME} printable characters", name)
+    raise InvalidInput.expected("name", f"1 to {LONGEST_NAME} printable characters", name)
 
 
 def _checked_scopes(scopes: Iterable[str]) -> list[str]:
     """Scopes, each once, in the order of SCOPES."""
     given = [scopes] if isinstance(scopes, str) else list(scopes)
     if not given:
-        raise InvalidInput("scopes", f"some of {', '.join(SCOPES)}", NOTHING)
+        raise InvalidInput.expected("scopes", f"some of {', '.join(SCOPES)}", NOTHING)
     for scope in given:
         if scope not in SCOPES:
             raise UnknownName("scope", str(scope), SCOPES)
