@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from thrifty.compiler.compilation import compiled, kernel
+from thrifty.compiler.disk_cache import describe_type
 from thrifty.compiler.fingerprints import PACKAGE
-from thrifty.compiler.machine_code import describe_type
 from thrifty.policies import egreedy, greedy
 
 CALL = (

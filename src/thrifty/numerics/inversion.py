@@ -102,7 +102,7 @@ def inversion(*, definite: bool) -> Pointer:
     """`invert` or `pseudo_invert` behind a pointer: otherwise every policy would compile it."""
     matrix, counts, flags = types.float64[:, ::1], types.int64[::1], types.boolean[::1]
     arguments = (matrix, counts, matrix, matrix, flags, numba.typeof(Totals.new()))
-    return Pointer(invert if definite else pseudo_invert, arguments)
+    return Pointer(invert if definite else pseudo_invert, types.void(*arguments))
 
 
 @compiled

@@ -125,4 +125,5 @@ def _solver() -> Pointer:
     vector, matrix, flags = types.float64[::1], types.float64[:, ::1], types.boolean[::1]
     number, flag = types.float64, types.boolean
     arguments = (matrix, vector, flags, number, matrix, flag, vector, vector, flag, number, flags)
-    return Pointer(allocate_arms, arguments)
+    bounds = (number, number, types.int64, types.int64, types.int64, number)
+    return Pointer(allocate_arms, types.Tuple(bounds)(*arguments))

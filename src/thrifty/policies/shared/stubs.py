@@ -16,9 +16,9 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from numba.core.typing.templates import AbstractTemplate, infer_global
+from numba.extending import overload
 
-from thrifty.compiler.compilation import kernel
+from thrifty.compiler.compilation import JIT, kernel
 from thrifty.numerics.arrays import Ints
 
 
@@ -91,22 +91,17 @@ def _implementation(stub: str, state_type: type) -> Implementation:
     return _IMPLEMENTATIONS[stub, state_type]
 
 
-class _StubTemplate(AbstractTemplate):
-    """Tells Numba which function a stub stands for, given the types of its arguments."""
+def _register(stub: Callable[..., Any]) -> None:
+    """Let compiled code call what a stub stands for, given the type of the state."""
 
-    key: Any  # the stub; Numba sets it
+    def overloaded(state: Any, *arguments: Any) -> Implementation:
+        function = _implementation(stub.__name__, state.instance_class)
+        # Numba wants a function here, not a compiled one
+        return lambda state, *arguments: function(state, *arguments)  # noqa: PLW0108
 
-    def generic(self, args: Any, kws: Any) -> Any:
-        template, signature, folded, _ = self._callee(args).get_call_template(args, kws)
-        found = template(self.context).apply(folded, {})
-        return None if found is None else found.replace(pysig=signature)
-
-    def get_impl_key(self, sig: Any) -> Any:
-        return self._callee(sig.args).get_overload(sig.args)
-
-    def _callee(self, args: Any) -> Any:
-        return _implementation(self.key.__name__, args[0].instance_class)
+    overload(stub, jit_options={"nogil": True, "error_model": "numpy"}, strict=False)(overloaded)
 
 
-for _stub in (choose, learn, value, probability):
-    infer_global(_stub)(_StubTemplate)
+if JIT:
+    for _stub in (choose, learn, value, probability):
+        _register(_stub)
