@@ -105,7 +105,7 @@ def test_a_learner_of_listed_contexts(objects):
     reports = learner.explain(decision).arms
     own = frame[:3]
     assert list(own["mean"]) == [arm.mean for arm in reports]
-    assert list(own["error"]) == [arm.width for arm in reports]
+    assert list(own["error"]) == [arm.standard_error for arm in reports]
     assert list(own["pulls"]) == [arm.pulls for arm in reports]
     rows, [title] = shown(learner)
     assert rows[0] == list(frame.columns)

@@ -96,7 +96,7 @@ def test_explain_says_how_the_arms_stand():
     theta, inverse = learner.state.regression.theta, learner.state.regression.inverse
     for arm, x in zip(explanation.arms, SETS.arms("mobile"), strict=True):
         assert arm.mean == pytest.approx(x @ theta)
-        assert arm.width == pytest.approx(np.sqrt(x @ inverse @ x))
+        assert arm.standard_error == pytest.approx(np.sqrt(x @ inverse @ x))
         assert arm.target >= 0
     assert min(arm.gap for arm in explanation.arms) == 0
     # pooled: `a` stands in both contexts
@@ -128,10 +128,12 @@ def test_gaps_in_an_explanation_are_those_within_the_context():
     assert gaps == pytest.approx([0.0, 0.3 * mean])
 
 
-def test_noise_scales_the_widths():
+def test_noise_scales_the_standard_errors():
     one, ten = (th.LinUCB(horizon=1e4, ridge=1).learner(SETS, noise=noise) for noise in (1.0, 10.0))
-    widths = [learner.explain(learner.choose("mobile")).arms[0].width for learner in (one, ten)]
-    assert widths[1] == pytest.approx(10 * widths[0])
+    errors = [
+        learner.explain(learner.choose("mobile")).arms[0].standard_error for learner in (one, ten)
+    ]
+    assert errors[1] == pytest.approx(10 * errors[0])
 
 
 def test_saving_resumes_bit_for_bit_in_the_middle_of_everything(tmp_path):

@@ -88,10 +88,10 @@ def test_explanations_have_the_estimated_noise():
         th.Thrifty(noise="known").learner(SETS, noise=0.3),
     ):
         play(learner, 3000)
-        widths = np.array([arm.width for arm in learner.explain(learner.choose(0)).arms])
+        errors = np.array([arm.standard_error for arm in learner.explain(learner.choose(0)).arms])
         rows = SETS.arms(0)
         per_unit.append(
-            widths / np.sqrt(np.einsum("ki,ij,kj->k", rows, learner.state.regression.inverse, rows))
+            errors / np.sqrt(np.einsum("ki,ij,kj->k", rows, learner.state.regression.inverse, rows))
         )
     assert per_unit[0] == pytest.approx(per_unit[1], rel=0.06)
 

@@ -134,7 +134,7 @@ def test_an_explanation_is_that_of_the_server(shop):
     assert why == shop.explain(decision.id)
     assert str(why) == "0 (turn)\n  0: unknown"
     assert (why.decision, why.status, why.at, why.reward) == (decision, "waiting", AT, None)
-    assert (why.arms[0].mean, why.arms[0].width, why.arms[0].pulls) == (0.25, np.inf, 3)
+    assert (why.arms[0].mean, why.arms[0].standard_error, why.arms[0].pulls) == (0.25, np.inf, 3)
     assert list(why.to_frame()["mean"]) == [0.25]
 
 

@@ -1,6 +1,7 @@
 """Decisions, those that wait for a reward, and explanations."""
 
 import math
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -57,7 +58,7 @@ class ArmReport:
     ----------
     mean : estimated mean reward
     gap : estimated suboptimality gap
-    width : standard error of the mean; inf where nothing is known
+    standard_error : of the mean; inf where nothing is known
     pulls : choices of its vector, with those whose rewards are late; None where contexts are open,
         and for a plain policy
     target : pulls that the plan asks for by now; None without a plan
@@ -66,14 +67,24 @@ class ArmReport:
     name: str
     mean: float
     gap: float
-    width: float
+    standard_error: float
     pulls: int | None
     target: float | None
+
+    @property
+    def width(self) -> float:
+        """The former name of `standard_error`."""
+        warnings.warn(
+            "ArmReport.width is now called standard_error; the old name goes in 0.4",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        return self.standard_error
 
     def __str__(self) -> str:
         target = "" if self.target is None else f" of {self.target:.4g}"
         pulls = "" if self.pulls is None else f", pulls {self.pulls}{target}"
-        return f"{self.name}: mean {self.mean:.4g} ± {self.width:.2g}, gap {self.gap:.4g}{pulls}"
+        return f"{self.name}: mean {self.mean:.4g} ± {self.standard_error:.2g}, gap {self.gap:.4g}{pulls}"
 
 
 @dataclass(frozen=True)
@@ -104,7 +115,7 @@ class Explanation:
         columns: dict[str, list[Any]] = {
             "arm": [arm.name for arm in self.arms],
             "mean": [arm.mean for arm in self.arms],
-            "error": [arm.width for arm in self.arms],
+            "error": [arm.standard_error for arm in self.arms],
             "gap": [arm.gap for arm in self.arms],
             "pulls": [arm.pulls for arm in self.arms],
             "target": [arm.target for arm in self.arms],

@@ -119,7 +119,7 @@ class ListedLearner(Learner):
                     name=self.sets.arm_names[m][row - rows.start],
                     mean=float(means[row]),
                     gap=float(best - means[row]),
-                    width=float(errors[row]),
+                    standard_error=float(errors[row]),
                     pulls=int(pulls[row]),
                     target=None if targets is None else float(targets[row]),
                 )

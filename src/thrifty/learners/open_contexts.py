@@ -185,7 +185,7 @@ class OpenLearner(Learner):
                 name=name,
                 mean=float(mean),
                 gap=float(best - mean) if features is not None else chosen.gap,
-                width=float(self.noise * error),
+                standard_error=float(self.noise * error),
                 pulls=None,
                 target=None,
             )

@@ -94,7 +94,7 @@ def _arm(arm: Mapping[str, Any]) -> ArmReport:
         name=arm["name"],
         mean=arm["mean"],
         gap=arm["gap"],
-        width=math.inf if error is None else error,
+        standard_error=math.inf if error is None else error,
         pulls=arm.get("pulls"),
         target=arm.get("target"),
     )

@@ -152,7 +152,7 @@ def _report(name: str, arm: ArmReport, chosen: bool) -> dict[str, Any]:
     return {
         "name": name,
         "mean": arm.mean,
-        "error": arm.width if math.isfinite(arm.width) else None,
+        "error": arm.standard_error if math.isfinite(arm.width) else None,
         "gap": arm.gap,
         "pulls": arm.pulls,
         "chosen": chosen,
