@@ -84,7 +84,8 @@ class ArmReport:
     def __str__(self) -> str:
         target = "" if self.target is None else f" of {self.target:.4g}"
         pulls = "" if self.pulls is None else f", pulls {self.pulls}{target}"
-        return f"{self.name}: mean {self.mean:.4g} ± {self.standard_error:.2g}, gap {self.gap:.4g}{pulls}"
+        mean = f"{self.mean:.4g} ± {self.standard_error:.2g}"
+        return f"{self.name}: mean {mean}, gap {self.gap:.4g}{pulls}"
 
 
 @dataclass(frozen=True)
