@@ -70,7 +70,7 @@ class Account:
         decision = self.learner.choose(features)
         assert 0 <= decision.arm < len(vectors)
         assert decision.probability is None or 0 < decision.probability <= 1 + 1e-12
-        if len(self.waiting) == self.learner.most_waiting:  # the oldest is given up
+        if len(self.waiting) == self.learner.settings.most_waiting:  # the oldest is given up
             del self.waiting[min(self.waiting)]
             self.rounds -= 1
         self.waiting[decision.id] = decision, vectors[decision.arm]

@@ -63,12 +63,12 @@ def attack_learner(rng):
     ledger, done = learner.state.ledger, learner._progress[0]
     learned, cancelled = int(done.updates), int(done.cancellations)
     for count in (ledger.played, ledger.chosen, ledger.visits, ledger.counters["rounds"]):
-        assert count.sum() == learner._made - cancelled
+        assert count.sum() == learner.decisions - cancelled
     assert learner.state.regression.pulls.sum() == learned
-    assert len(learner.pending) == learner._made - learned - cancelled
+    assert len(learner.pending) == learner.decisions - learned - cancelled
     assert all(pending.decision.id == id for id, pending in learner.pending.items())
-    if learner.probability_draws:
-        assert all(one.decision.probability is not None for one in learner.pending.values())
+    if learner.settings.probability_draws:
+        assert all(entry.decision.probability is not None for entry in learner.pending.values())
 
 
 def attack_solver(rng):

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import thrifty as th
-from thrifty.learners.listed import ListedLearner
+from thrifty.learners.learner import Learner
 from thrifty.learners.saving import content_of
 from thrifty.learners.state_files import pack, to_text
 
@@ -201,10 +201,11 @@ def mistakes():
         (lambda: learner.learn(decision, "1"), "reward: a finite number expected, got '1'"),
         (
             lambda: learner.learn(done, 1.0),
-            f"waits for its reward (each is learned once) expected, got '{done.id} ({done.name})'",
+            f"decision {done.id} (arm {done.name!r}) is not pending: already rewarded",
         ),
-        (lambda: learner.learn(other, 1.0), "one of this learner's"),
-        (lambda: learner.learn(7, 1.0), "(each is learned once) expected, got 7"),
+        (lambda: learner.learn(other, 1.0), "is not pending"),
+        (lambda: learner.learn(10**6, 1.0), "decision 1000000 is of another learner"),
+        (lambda: learner.learn(7, 1.0), "decision 7 is not pending"),
         (lambda: learner.choose("mobil"), "unknown context 'mobil'; did you mean 'mobile'?"),
         (lambda: learner.choose(2), "context: an index from 0 to 1 expected, got 2"),
         (lambda: learner.choose([1]), "context: an index from 0 to 1 expected, got [1]"),
@@ -227,7 +228,7 @@ def mistakes():
             lambda: learner.choose("mobile", available=0),
             "available: a list of arms expected, got 0",
         ),
-        (lambda: learner.explain(0), "(each is learned once) expected, got 0"),
+        (lambda: learner.explain(0), "decision 0 is not pending"),
         (lambda: learner.change([[1.0, 0.0]]), "sets: thrifty.ActionSets expected"),
         (
             lambda: learner.choose("mobile", available=[3]),
@@ -258,12 +259,21 @@ def mistakes():
 
 def test_mistakes_are_named_and_change_nothing():
     learner, cases = mistakes()
-    before = (pack(learner.state), learner.sets, dict(learner.pending), learner._made)
+
+    def everything():
+        return pack(learner.state), learner.sets, dict(learner.pending), learner.decisions
+
+    before = everything()
     for mistake, message in cases:
         with pytest.raises(th.ThriftyError) as caught:
             mistake()
         assert message in str(caught.value)
-        assert (pack(learner.state), learner.sets, dict(learner.pending), learner._made) == before
+        assert (
+            pack(learner.state),
+            learner.sets,
+            dict(learner.pending),
+            learner.decisions,
+        ) == before
 
 
 @pytest.mark.parametrize(
@@ -436,7 +446,7 @@ def test_the_file_is_plain_json(tmp_path):
 
 def test_only_compiled_policies_and_action_sets_make_a_learner():
     with pytest.raises(th.InvalidInput, match="policy: a compiled policy"):
-        ListedLearner(object(), SETS)
+        Learner(object(), SETS)
     with pytest.raises(th.InvalidInput, match=r"sets: thrifty.ActionSets expected"):
         th.LinTS().learner([[1, 0]])
     with pytest.raises(th.InvalidInput, match="noise: a positive number expected"):
@@ -564,7 +574,7 @@ def test_several_threads_may_use_one_learner():
     assert not learner.pending
     assert learner.state.ledger.played.sum() == learner.state.regression.pulls.sum() == 4 * 240
     assert learner.state.ledger.visits.sum() == learner.state.ledger.counters[0].rounds == 4 * 240
-    assert learner._made == 4 * 300
+    assert learner.decisions == 4 * 300
 
 
 def test_many_arms_change_quickly():

@@ -117,7 +117,7 @@ def test_a_learner_that_was_loaded_goes_on_with_the_same_estimates():
     learner = listed(th.LinTS(), probability_draws=50)
     play(learner)
     again = th.Learner.load(learner.to_bytes())
-    assert again.probability_draws == 50
+    assert again.settings.probability_draws == 50
     decisions = play(learner)
     assert play(again) == decisions
     assert len({decision.probability for decision in decisions}) > 10
@@ -182,7 +182,7 @@ def test_draws_are_made_in_parts():
 @pytest.mark.parametrize("value", [-1, 1.5, True, None, "many", 10**7])
 def test_bad_numbers_of_draws(value):
     with pytest.raises(
-        th.InvalidInput, match="probability_draws: a number from 0 to 1,000,000 expected"
+        th.InvalidInput, match="probability_draws: a whole number from 0 to 1,000,000 expected"
     ):
         th.LinTS().learner(SETS, probability_draws=value)
 
@@ -199,7 +199,7 @@ def test_bad_features_are_refused_as_before():
 def test_a_file_without_the_setting_is_read():
     content = json.loads(listed(th.LinTS()).to_bytes())["learner"]
     del content["settings"]["probability_draws"]
-    assert th.Learner.load(to_text(content).encode()).probability_draws == 0
+    assert th.Learner.load(to_text(content).encode()).settings.probability_draws == 0
 
 
 @pytest.mark.parametrize(("start", "choose"), [OFFERS[1], OFFERS[3]])

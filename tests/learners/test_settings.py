@@ -17,7 +17,7 @@ def test_decisions_that_wait_too_long_are_given_up():
         for _ in range(30):
             learner.choose(np.eye(D))
         assert min(learner.pending) == 21
-        with pytest.raises(th.InvalidInput, match="that waits for its reward"):
+        with pytest.raises(th.InvalidInput, match="is not pending"):
             learner.learn(first, 1.0)
     assert cancelled.state.ledger.counters[0].rounds == 10
     assert learned.state.ledger.counters[0].rounds == 31
@@ -29,7 +29,7 @@ def test_waiting_decisions_are_bounded_in_number():
     for _ in range(8):
         learner.choose(np.eye(D))
     assert list(learner.pending) == [3, 4, 5, 6, 7]
-    assert th.Learner.load(learner.to_bytes()).most_waiting == 5
+    assert th.Learner.load(learner.to_bytes()).settings.most_waiting == 5
 
 
 @pytest.mark.parametrize("name", ["expire_after", "most_waiting"])
@@ -75,7 +75,7 @@ def test_clicks_are_0_or_1():
         assert learner.to_bytes() == before
     learner.learn(decision, True)
     learner.learn(learner.choose(np.eye(2)), 0)
-    assert th.Learner.load(learner.to_bytes()).rewards == "bernoulli"
+    assert th.Learner.load(learner.to_bytes()).settings.rewards == "bernoulli"
     with pytest.raises(th.InvalidInput, match="rewards: gaussian or bernoulli"):
         th.Thrifty().learner(dimension=2, rewards="clicks")
 

@@ -13,7 +13,6 @@ import numpy as np
 
 from thrifty.learners.decisions import Decision
 from thrifty.learners.learner import Learner
-from thrifty.learners.listed import ListedLearner
 from thrifty.learners.start import with_horizon
 from thrifty.policies.base import Policy
 from thrifty.policies.shared.plain import AnyPolicy
@@ -47,7 +46,7 @@ class LearnerPlayer:
         """Make the learner; its random streams are those of the simulator for this seed."""
         # told the noise as in a simulation: `policy.learner(noise=...)` would say that it is known
         planned = with_horizon(self.policy, horizon)
-        self.learner = ListedLearner(planned, sets, seed=self.seed, noise=noise)
+        self.learner = Learner(planned, sets, seed=self.seed, noise=noise)
 
     def choose(self, context: int) -> int:
         """Let the learner choose."""
@@ -226,9 +225,9 @@ def _simulate(instance: Instance, policy: AnyPolicy, replication: int = 0) -> Re
     )
 
 
-def _learner(policy: Policy, instance: Instance) -> ListedLearner:
+def _learner(policy: Policy, instance: Instance) -> Learner:
     planned = with_horizon(policy, ROUNDS)
-    return ListedLearner(planned, instance.sets, seed=SEED, noise=instance.noise)
+    return Learner(planned, instance.sets, seed=SEED, noise=instance.noise)
 
 
 def _drive(learner: Learner, instance: Instance, rng: np.random.Generator) -> list[Decision]:

@@ -1,4 +1,4 @@
-"""Decisions, those that wait for a reward, and explanations."""
+"""Decisions and explanations."""
 
 import math
 import warnings
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from thrifty.display import frame, html
 from thrifty.errors import shortened
-from thrifty.numerics.arrays import Floats
+from thrifty.policies.shared.plain import AnyPolicy, name_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -35,19 +35,6 @@ class Decision(NamedTuple):
     label: str
     gap: float
     probability: float | None = None
-
-
-class Pending(NamedTuple):
-    """A decision whose reward has not arrived."""
-
-    decision: Decision
-    row: int  # of the regression, unless the arm was removed; a block of theta for open contexts
-    label: int
-    features: Floats | None = None  # (w,) of an arm that was removed, or that nobody listed
-    # context, row and vector that counted the decision, -1 where removed; None if they are still
-    # those of the decision
-    counted: tuple[int, int, int] | None = None
-    explored: int = 0  # how many exploration rounds it counts for
 
 
 @dataclass(frozen=True)
@@ -136,3 +123,9 @@ class Explanation:
             for chosen, gap in zip(columns["chosen"], columns["gap"], strict=True)
         ]
         return html(repr(self)[1:-1], columns, rank=rank, order="least gap first")
+
+
+def in_a_line(policy: AnyPolicy, sets: Any, decisions: int, pending: int) -> str:
+    """A learner in a line: the policy, what it knows, and how far it is."""
+    standing = f"{decisions:,} decisions" + (f", {pending:,} pending" if pending else "")
+    return f"<learner: {name_of(policy)}, {sets}, {standing}>"

@@ -10,10 +10,11 @@ N(0, I) of theta.
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,146 +24,68 @@ from thrifty.numerics.arrays import Floats, Ints, numeric
 from thrifty.problem.frames import check_columns, columns_of, index_names, numbers_of
 from thrifty.problem.names import arm_index, listed_names
 
-DISJOINT, PRODUCT, SHARED = "disjoint", "product", "shared"
-
 
 @dataclass(frozen=True)
-class FeatureMap:
-    """How features are made; see `disjoint`, `product` and `shared`.
+class Columns:
+    """What describes a context (or an arm, for shared features), as numbers.
 
     Attributes
     ----------
-    kind : disjoint, product or shared
-    columns : what describes a context (or an arm, for shared)
-    arms : names of the arms; none for shared
-    arm_columns, arm_rows : names and values (K, q) of what describes the arms, for product
+    names : of the columns, in order
     bias : whether 1 is a feature
     centre, scale : of the columns, once fitted
     transformer : of scikit-learn, applied first
     """
 
-    kind: str
-    columns: tuple[str, ...]
-    arms: tuple[str, ...] = ()
-    arm_columns: tuple[str, ...] = ()
-    arm_rows: tuple[tuple[float, ...], ...] = ()
+    names: tuple[str, ...]
     bias: bool = True
     centre: tuple[float, ...] | None = None
     scale: tuple[float, ...] | None = None
     transformer: Any = field(default=None, compare=False)
 
-    @property
-    def width(self) -> int:
-        """How many features an arm has."""
-        own = len(self._outputs) + self.bias
-        return own * (len(self.arm_columns) + self.bias) if self.kind == PRODUCT else own
+    @cached_property
+    def features(self) -> tuple[str, ...]:
+        """(p,) names of the features, the bias first."""
+        return (*self._bias_name, *self._outputs)
 
     @property
-    def blocks(self) -> int:
-        """Into how many blocks theta falls: one for each arm where these are disjoint."""
-        return len(self.arms) if self.kind == DISJOINT else 1
-
-    @property
-    def dimension(self) -> int:
-        """How many entries theta has (d)."""
-        return self.blocks * self.width
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """(d,) names of the entries of theta."""
-        own = (*(["bias"] if self.bias else []), *self._outputs)
-        if self.kind == DISJOINT:
-            return tuple(f"{arm}: {name}" for arm in self.arms for name in own)
-        if self.kind == PRODUCT:
-            outer = (*(["bias"] if self.bias else []), *self.arm_columns)
-            return tuple(f"{one} x {name}" for one in outer for name in own)
-        return own
+    def _bias_name(self) -> tuple[str, ...]:
+        return ("bias",) if self.bias else ()
 
     @cached_property
     def _outputs(self) -> tuple[str, ...]:
         """Names of the columns after the transformer."""
         if self.transformer is None:
-            return self.columns
+            return self.names
         return tuple(str(name) for name in self.transformer.get_feature_names_out())
 
-    def fit(self, data: ArrayLike) -> "FeatureMap":
-        """The same map, with the mean and the deviation of each column of data (n, p)."""
+    def fit(self, data: ArrayLike) -> Self:
+        """The same columns with the mean and the deviation of each in data."""
         values = self._transformed(data)
         centre, deviation = values.mean(axis=0), values.std(axis=0)
         deviation[deviation == 0] = 1.0  # a constant stays as it is
         return replace(self, centre=tuple(centre.tolist()), scale=tuple(deviation.tolist()))
 
-    def rows(
-        self, context: Any, available: Sequence[str | int] | None = None
-    ) -> tuple[Floats, Ints, tuple[str, ...] | None]:
-        """Features (K, width) of the arms on offer, their blocks (K,) and names."""
-        values = self._scaled(self._transformed(context))
-        if self.kind == SHARED:
-            if available is not None:
-                raise InvalidInput.expected(
-                    "available", "nothing: pass the rows on offer", available
-                )
-            return values, np.zeros(len(values), np.int64), index_names(context)
-        if len(values) != 1:
-            raise InvalidInput.expected("features", "one row, of the context", values.shape)
-        if available is None:
-            chosen, names = self._all_arms, self.arms
-        else:
-            chosen = self._arm_indices(available)
-            names = tuple(self.arms[k] for k in chosen)
-        return (
-            self._of_arms(values.repeat(len(chosen), axis=0), chosen),
-            self._blocks(chosen),
-            names,
-        )
-
-    def whole(self, context: Any, available: Sequence[str | int] | None = None) -> Floats:
-        """Features (K, d) of the arms on offer, as a learner without a map, or a service, takes
-        them.
-        """
-        rows, blocks, _ = self.rows(context, available)
-        return whole_rows(rows, blocks, self.dimension)
-
-    def played(self, contexts: Any, arms: Sequence[str | int]) -> tuple[Floats, Ints]:
-        """Features (n, width) and blocks (n,) of arms that were played in contexts (n, p).
-
-        For disjoint and product.
-        """
-        values = self._scaled(self._transformed(contexts))
-        if len(arms) != len(values):
-            raise InvalidInput.expected("arms", f"{len(values)} (one for each context)", len(arms))
-        chosen = [self._arm_index(arm) for arm in arms]
-        return self._of_arms(values, chosen), self._blocks(chosen)
-
-    def _of_arms(self, values: Floats, arms: Sequence[int]) -> Floats:
-        """Features (n, width) of arms, given those (n, p) of their contexts."""
-        if self.kind == DISJOINT:
-            return np.ascontiguousarray(values)
-        with np.errstate(invalid="ignore"):  # numbers that are not finite are refused later
-            products = self._arm_values[arms][:, :, None] * values[:, None, :]
-        return products.reshape(len(values), -1)
-
-    @cached_property
-    def _arm_values(self) -> Floats:
-        """(K, q) what describes the arms, with the bias."""
-        rows = np.array(self.arm_rows)
-        return np.hstack([np.ones((len(rows), 1)), rows]) if self.bias else rows
-
-    def to_json(self) -> dict[str, Any]:
-        """All but the transformer."""
-        kept = {one.name: getattr(self, one.name) for one in fields(self)}
-        del kept["transformer"]
-        return {**kept, "transformed": self.transformer is not None}
+    def values(self, data: Any) -> Floats:
+        """Features (n, p) of rows of data: scaled to a length of about 1, once fitted."""
+        values = self._transformed(data)
+        centre, factor, bias = self._scaling
+        features = np.empty((len(values), values.shape[1] + self.bias))
+        if self.bias:
+            features[:, 0] = bias
+        np.multiply(values - centre, factor, out=features[:, int(self.bias) :])
+        return features
 
     def _transformed(self, data: Any) -> Floats:
-        """Values (n, p) of the columns, after the transformer."""
+        """Values of the columns, after the transformer."""
         if isinstance(data, Mapping):
-            data = _one_row(data, self.columns)
+            check_columns([str(name) for name in data], self.names, "features")
+            data = [[data[name] for name in self.names]]
         if self.transformer is not None:
             values = self.transformer.transform(data)
             values = values.toarray() if hasattr(values, "toarray") else values
         elif columns_of(data) is not None:
-            values = numbers_of(data, self.columns, "features")
+            values = numbers_of(data, self.names, "features")
         else:
             values = data
         array = np.atleast_2d(numeric(values, "features", self._expected))
@@ -174,15 +97,6 @@ class FeatureMap:
     def _expected(self) -> str:
         return f"rows of {len(self._outputs)} numbers ({', '.join(self._outputs[:8])})"
 
-    def _scaled(self, values: Floats) -> Floats:
-        """Columns by their mean and deviation, with the bias; of length about 1 if scaled."""
-        centre, factor, first = self._scaling
-        out = np.empty((len(values), values.shape[1] + self.bias))
-        if self.bias:
-            out[:, 0] = first
-        np.multiply(values - centre, factor, out=out[:, int(self.bias) :])
-        return out
-
     @cached_property
     def _scaling(self) -> tuple[Floats | float, Floats | float, float]:
         """What columns are reduced by, multiplied by, and the bias."""
@@ -192,22 +106,193 @@ class FeatureMap:
         parts = math.sqrt(len(self.scale)) * np.array(self.scale)
         return np.array(self.centre), share / parts, share
 
-    def _blocks(self, arms: Sequence[int]) -> Ints:
-        own = self.kind == DISJOINT
-        return np.array(arms, np.int64) if own else np.zeros(len(arms), np.int64)
+
+class MappedRows(NamedTuple):
+    """Features of arms on offer."""
+
+    features: Floats  # (K, width)
+    blocks: Ints  # (K,) of theta
+    names: tuple[str, ...] | None
+
+
+@dataclass(frozen=True)
+class FeatureMap(ABC):
+    """How features are made; see `disjoint`, `product` and `shared`.
+
+    Attributes
+    ----------
+    columns : what describes a context (or an arm, for shared)
+    arms : names of the arms; none for shared
+    """
+
+    columns: Columns
+    arms: tuple[str, ...] = ()
+
+    kind: ClassVar[str]  # in files
+    blocks: ClassVar[int] = 1  # of theta
+
+    @property
+    def width(self) -> int:
+        """How many features an arm has."""
+        return len(self.columns.features)
+
+    @property
+    def dimension(self) -> int:
+        """How many entries theta has (d)."""
+        return self.blocks * self.width
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """(d,) names of the entries of theta."""
+        return self.columns.features
+
+    def fit(self, data: ArrayLike) -> Self:
+        """The same map, with the mean and the deviation of each column of data (n, p)."""
+        return replace(self, columns=self.columns.fit(data))
+
+    def rows(self, context: Any, available: Sequence[str | int] | None = None) -> MappedRows:
+        """The arms on offer in a context; all by default."""
+        values = self.columns.values(context)
+        if len(values) != 1:
+            raise InvalidInput.expected("features", "one row, of the context", values.shape)
+        if available is None:
+            chosen, names = self._all_arms, self.arms
+        else:
+            chosen = self._arm_indices(available)
+            names = tuple(self.arms[k] for k in chosen)
+        features = self._of_arms(values.repeat(len(chosen), axis=0), chosen)
+        return MappedRows(features, self._blocks_of(chosen), names)
+
+    def whole(self, context: Any, available: Sequence[str | int] | None = None) -> Floats:
+        """Features (K, d) of the arms on offer, as a learner without a map, or a service, takes
+        them.
+        """
+        features, blocks, _ = self.rows(context, available)
+        return whole_rows(features, blocks, self.dimension)
+
+    def played(self, contexts: Any, arms: Sequence[str | int]) -> tuple[Floats, Ints]:
+        """Features (n, width) and blocks (n,) of arms that were played in contexts (n, p)."""
+        values = self.columns.values(contexts)
+        if len(arms) != len(values):
+            raise InvalidInput.expected("arms", f"{len(values)} (one for each context)", len(arms))
+        chosen = [self._arm_index(arm) for arm in arms]
+        return self._of_arms(values, chosen), self._blocks_of(chosen)
+
+    @abstractmethod
+    def _of_arms(self, values: Floats, arms: Sequence[int]) -> Floats:
+        """Features (n, width) of arms, given those (n, p) of their contexts."""
+
+    def _blocks_of(self, arms: Sequence[int]) -> Ints:
+        """The block of theta (n,) of each arm."""
+        return np.zeros(len(arms), np.int64)
+
+    def to_json(self) -> dict[str, Any]:
+        """All but the transformer."""
+        columns = self.columns
+        return {
+            "kind": self.kind,
+            "columns": columns.names,
+            "arms": self.arms,
+            "bias": columns.bias,
+            "centre": columns.centre,
+            "scale": columns.scale,
+            "transformed": columns.transformer is not None,
+        }
 
     @cached_property
     def _all_arms(self) -> list[int]:
         return list(range(len(self.arms)))
 
     def _arm_indices(self, available: Sequence[str | int]) -> list[int]:
-        found = sorted({self._arm_index(arm) for arm in available})
-        if not found:
+        indices = sorted({self._arm_index(arm) for arm in available})
+        if not indices:
             raise InvalidInput.expected("available", "at least one arm", available)
-        return found
+        return indices
 
     def _arm_index(self, arm: str | int) -> int:
         return arm_index(arm, self.arms, f"a name, or an index below {len(self.arms)}")
+
+
+@dataclass(frozen=True)
+class DisjointMap(FeatureMap):
+    """Every arm has coefficients of its own."""
+
+    kind = "disjoint"
+
+    @property
+    def blocks(self) -> int:  # type: ignore[override]  # as many as arms
+        """Into how many blocks theta falls: one for each arm."""
+        return len(self.arms)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """(d,) names of the entries of theta."""
+        return tuple(f"{arm}: {name}" for arm in self.arms for name in self.columns.features)
+
+    def _of_arms(self, values: Floats, arms: Sequence[int]) -> Floats:
+        return np.ascontiguousarray(values)
+
+    def _blocks_of(self, arms: Sequence[int]) -> Ints:
+        return np.array(arms, np.int64)
+
+
+@dataclass(frozen=True)
+class ProductMap(FeatureMap):
+    """Each feature of an arm times each of the context.
+
+    Attributes
+    ----------
+    arm_columns, arm_rows : names and values (K, q) of what describes the arms
+    """
+
+    arm_columns: tuple[str, ...] = ()
+    arm_rows: tuple[tuple[float, ...], ...] = ()
+
+    kind = "product"
+
+    @property
+    def width(self) -> int:
+        """How many features an arm has."""
+        return len(self.columns.features) * (len(self.arm_columns) + self.columns.bias)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """(d,) names of the entries of theta."""
+        outer = (*(["bias"] if self.columns.bias else []), *self.arm_columns)
+        return tuple(f"{arm} x {name}" for arm in outer for name in self.columns.features)
+
+    def _of_arms(self, values: Floats, arms: Sequence[int]) -> Floats:
+        with np.errstate(invalid="ignore"):  # numbers that are not finite are refused later
+            products = self._arm_values[arms][:, :, None] * values[:, None, :]
+        return products.reshape(len(values), -1)
+
+    @cached_property
+    def _arm_values(self) -> Floats:
+        """(K, q) what describes the arms, with the bias."""
+        rows = np.array(self.arm_rows)
+        return np.hstack([np.ones((len(rows), 1)), rows]) if self.columns.bias else rows
+
+    def to_json(self) -> dict[str, Any]:
+        """All but the transformer."""
+        arms = {"arm_columns": self.arm_columns, "arm_rows": self.arm_rows}
+        return super().to_json() | arms
+
+
+@dataclass(frozen=True)
+class SharedMap(FeatureMap):
+    """Each arm brings its own features; all share the coefficients."""
+
+    kind = "shared"
+
+    def rows(self, context: Any, available: Sequence[str | int] | None = None) -> MappedRows:
+        """The arms on offer, which are all in `context`: a row for each."""
+        if available is not None:
+            raise InvalidInput("available", "not used: pass the rows on offer")
+        values = self.columns.values(context)
+        return MappedRows(values, np.zeros(len(values), np.int64), index_names(context))
+
+    def _of_arms(self, values: Floats, arms: Sequence[int]) -> Floats:
+        return values
 
 
 def whole_rows(rows: Floats, blocks: Ints, dimension: int) -> Floats:
@@ -227,10 +312,7 @@ def disjoint(
     transformer: Any = None,
 ) -> FeatureMap:
     """Every arm has coefficients of its own: what is learned of one says nothing of another."""
-    names = listed_names(arms, "arms")
-    return FeatureMap(
-        DISJOINT, _inputs(columns, transformer), names, bias=bias, transformer=transformer
-    )
+    return DisjointMap(_columns(columns, bias, transformer), listed_names(arms, "arms"))
 
 
 def product(
@@ -245,22 +327,18 @@ def product(
     rows = arms.to_numpy() if columns_of(arms) is not None else arms
     values = numeric(rows, "arms", "rows of numbers")
     if values.ndim != 2 or not np.isfinite(values).all():
-        raise InvalidInput.expected(
-            "arms", "finite rows of numbers, one for each arm", values.shape
-        )
-    given = index_names(arms) if names is None else names
-    given = [str(k) for k in range(len(values))] if given is None else given
-    if len(given) != len(values):
-        raise InvalidInput.expected("names", f"{len(values)} names (one for each arm)", len(given))
-    found = columns_of(arms) or tuple(f"arm{i}" for i in range(values.shape[1]))
-    return FeatureMap(
-        PRODUCT,
-        _inputs(columns, transformer),
-        listed_names(given, "names"),
-        arm_columns=listed_names(found, "arms"),
-        arm_rows=tuple(map(tuple, values.tolist())),
-        bias=bias,
-        transformer=transformer,
+        expected = "finite rows of numbers, one for each arm"
+        raise InvalidInput.expected("arms", expected, values.shape)
+    if names is None:
+        names = index_names(arms) or [str(k) for k in range(len(values))]
+    if len(names) != len(values):
+        raise InvalidInput.expected("names", f"{len(values)} names (one for each arm)", len(names))
+    arm_columns = columns_of(arms) or tuple(f"arm{i}" for i in range(values.shape[1]))
+    return ProductMap(
+        _columns(columns, bias, transformer),
+        listed_names(names, "names"),
+        listed_names(arm_columns, "arms"),
+        tuple(map(tuple, values.tolist())),
     )
 
 
@@ -268,31 +346,31 @@ def shared(
     columns: Sequence[str] | None = None, *, bias: bool = True, transformer: Any = None
 ) -> FeatureMap:
     """Each arm brings its own features; all share the coefficients."""
-    return FeatureMap(SHARED, _inputs(columns, transformer), bias=bias, transformer=transformer)
+    return SharedMap(_columns(columns, bias, transformer))
 
 
 def from_json(content: Mapping[str, Any], transformer: Any = None) -> FeatureMap:
     """A map as `to_json` gave it; a transformer must be given if it had one."""
-    values = {key: _frozen(value) for key, value in content.items() if key != "transformed"}
     if content["transformed"] and transformer is None:
         expected = "the map with its transformer: load(..., features=...)"
         raise InvalidInput.expected("features", expected, None)
-    return FeatureMap(**values, transformer=transformer)
+    values = {key: _frozen(value) for key, value in content.items()}
+    kept = {key: values[key] for key in ("bias", "centre", "scale")}
+    columns = Columns(values["columns"], **kept, transformer=transformer)
+    if values["kind"] == "product":
+        return ProductMap(columns, values["arms"], values["arm_columns"], values["arm_rows"])
+    return {"disjoint": DisjointMap, "shared": SharedMap}[values["kind"]](columns, values["arms"])
 
 
-def _inputs(columns: Sequence[str] | None, transformer: Any) -> tuple[str, ...]:
-    """Names of the columns that a map is made for."""
+def _columns(columns: Sequence[str] | None, bias: bool, transformer: Any) -> Columns:
+    """The columns that a map is made for."""
     if columns is not None:
-        return listed_names(columns, "columns")
-    if transformer is None:
+        names = listed_names(columns, "columns")
+    elif transformer is None:
         raise InvalidInput.expected("features", "columns, or a fitted transformer", columns)
-    return tuple(str(name) for name in getattr(transformer, "feature_names_in_", ()))
-
-
-def _one_row(context: Mapping[str, Any], columns: Sequence[str]) -> list[list[Any]]:
-    """A context that is given as a dictionary."""
-    check_columns([str(name) for name in context], columns, "features")
-    return [[context[name] for name in columns]]
+    else:
+        names = tuple(str(name) for name in getattr(transformer, "feature_names_in_", ()))
+    return Columns(names, bias=bias, transformer=transformer)
 
 
 def _frozen(value: Any) -> Any:

@@ -1,40 +1,39 @@
-"""A policy in use, one decision at a time: what listed and open contexts share.
+"""A policy in use, one decision at a time.
 
-It runs the compiled code that the simulator runs. A learner may be used by several threads. If an
+A learner runs the compiled code that the simulator runs, and may be used by several threads. If an
 exception interrupts a call (Ctrl-C, a signal handler), what the call was to do is done whole or not
-at all: each change of the policy's state is a single compiled call, and the next call completes the
-entries here that belong to it (`_recover`).
+at all. Each change of the policy's state is one compiled call, which counts itself in `Progress`;
+the next call of the learner completes the entries here that belong to it (`_recover`).
 """
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from threading import RLock
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from thrifty.compiler.compilation import direct_call, entry_for
 from thrifty.compiler.references import refer
 from thrifty.display import frame, html
 from thrifty.errors import BadFile, InvalidInput, ThriftyError
 from thrifty.files import write_whole
-from thrifty.learners.checks import (
-    LARGEST_REWARD,
-    check_decision,
-    checked_reward,
-    checked_rewards,
-    no_click,
-    number_of_draws,
-    positive_count,
-)
-from thrifty.learners.decisions import Decision, Explanation, Pending
+from thrifty.learners.changes import renumber, with_arm, with_context, without_arm, without_context
+from thrifty.learners.decisions import Decision, Explanation
+from thrifty.learners.draws import Draws
 from thrifty.learners.features import FeatureMap
-from thrifty.learners.saving import BLOCK, content_of, policy_of, restore, sets_of
+from thrifty.learners.listed import ListedArms
+from thrifty.learners.offer import Offer
+from thrifty.learners.open_contexts import OpenArms, OpenSets
+from thrifty.learners.pending import Pending, PendingDecisions
+from thrifty.learners.saving import content_of, policy_of, restore, sets_of
+from thrifty.learners.settings import Settings
 from thrifty.learners.state_files import read, to_text
 from thrifty.learners.step import Online, Progress, undo
 from thrifty.numerics.arrays import Floats, noise_level
-from thrifty.numerics.streams import streams
 from thrifty.policies import POLICIES
 from thrifty.policies.base import Policy
 from thrifty.policies.shared.plain import name_of
@@ -43,130 +42,252 @@ from thrifty.problem.action_sets import ActionSets
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-MOST_WAITING = 1_000_000
-REWARDS = ("gaussian", "bernoulli")
-
 
 class Learner:
-    """A policy in use. Policies make learners: `policy.learner(...)`.
+    """A policy in use. `policy.learner(...)` and `th.learner(policy, ...)` make one.
 
-    Parameters
+    Attributes
     ----------
     policy : the policy
-    sets : the action sets, or what stands for them where contexts are open
-    seed : random seed of the policy
-    noise : standard deviation of the rewards
-    rewards : `gaussian`, any numbers; or `bernoulli`, 0 and 1 only, as clicks are
-    expire_after : a decision that still waits after so many later ones is given up; never by
-        default
-    expired_reward : then it is learned with this reward; by default it is cancelled
-    most_waiting : so many decisions wait for a reward at most; then the oldest is given up
-    probability_draws : by so many random draws the probability of a decision is estimated where it
-        has no closed form, but the policy can draw again, as `lints` can; by default it is None
+    arms : listed or open
+    noise : standard deviation of the rewards, as the policy was told
+    settings : see Settings
+    pending : decisions without a reward, by id
+    decisions : how many decisions were made
+    state : of the policy
     """
 
-    # set together by _attributes
-    sets: Any
-    state: Any  # of the policy
-    _random: bool  # whether the policy draws random numbers
-    _normal: bool  # and of which kind
-    _uniform: bool
-    _reference: Any  # to Online
+    arms: ListedArms | OpenArms
+    state: Any
     _decide: Callable[..., Any]
     _update: Callable[..., Any]
-    _chances: dict[int, float]  # estimated probabilities of the rows on offer
-    # set together by _draw
-    _normal_block: Floats
-    _uniform_block: Floats
-    _drawn_from: tuple[Any, Any]  # states of the generators before the block
-    _first_of_block: int  # the first decision that uses it
+    _reference: Any  # to the state and the progress
+    _random: bool  # whether the policy draws random numbers
 
     def __init__(
         self,
         policy: Policy,
-        sets: Any,
+        sets: ActionSets | OpenSets,
         *,
         seed: int = 0,
         noise: float = 1.0,
-        rewards: str = "gaussian",
-        expire_after: int | None = None,
-        expired_reward: float | None = None,
-        most_waiting: int = MOST_WAITING,
-        probability_draws: int = 0,
+        **settings: Any,
     ) -> None:
-        self._check_sets(sets)
+        arms = OpenArms(sets) if isinstance(sets, OpenSets) else ListedArms(sets)
+        if not isinstance(policy, Policy):
+            raise InvalidInput.expected("policy", "a compiled policy such as thrifty.OAM()", policy)
         self.policy, self.noise = policy, noise_level(noise)
-        if rewards not in REWARDS:
-            raise InvalidInput.expected("rewards", " or ".join(REWARDS), rewards)
-        self.rewards, self._clicks = rewards, rewards == "bernoulli"
-        self.expire_after = (
-            None if expire_after is None else positive_count(expire_after, "expire_after")
-        )
-        self.expired_reward = None if expired_reward is None else checked_reward(expired_reward)
-        self.most_waiting = positive_count(most_waiting, "most_waiting")
-        self.probability_draws = number_of_draws(probability_draws)
-        self.pending: dict[int, Pending] = {}
-        self._oldest = 0  # no decision before this one waits
-        self._made = self._settled = 0  # decisions, and those with a reward or cancelled
+        self.settings = Settings.of(settings)
+        self.pending = PendingDecisions(self.settings.expire_after, self.settings.most_waiting)
+        self.decisions = self._settled = 0  # decisions, and those rewarded or cancelled
+        self._lock, self._progress, self._draws = RLock(), Progress.new(), Draws(seed)
         self._busy = False  # whether a compiled call may have changed the state
-        self._settling: int | None = None  # the decision that the last such call was about
+        self._offer: Offer | None = None  # of the last decision
+        self._settling: int | None = None  # the decision that is being rewarded or cancelled
         self._rollback: list[tuple[Any, Any]] | None = None  # arrays, and what they were before
-        self._learned: int | None = None  # a decision that was learned, and still waits
-        self._make_lock()
-        self._start(sets, seed)
+        self._learned: int | None = None  # a decision that was learned, and is still pending
+        self._chances: dict[int, float] = {}  # estimated probabilities of the rows on offer
+        state = policy.start(arms.sets, noise=self.noise, horizon=None)
+        self.__dict__.update(self._attached(arms, state))
+        self._draws.renew(state.ledger, 0)
 
-    def choose(self, *arguments: Any, **options: Any) -> Decision:
-        """Choose an arm."""
-        raise NotImplementedError
+    @property
+    def sets(self) -> Any:
+        """The action sets; for open contexts what is known of them."""
+        return self.arms.sets
 
-    def observe(self, *arguments: Any, **options: Any) -> None:
-        """Learn from decisions that somebody else took."""
-        raise NotImplementedError
+    def choose(
+        self,
+        context: Any,
+        available: Sequence[str | int] | None = None,
+        names: Sequence[str] | None = None,
+    ) -> Decision:
+        """Choose an arm.
 
-    def explain(self, decision: Decision | int, *arguments: Any) -> Explanation:
-        """Why an arm was chosen."""
-        raise NotImplementedError
+        Parameters
+        ----------
+        context : the name or index of a listed context. Open contexts: the features (K, d) of the
+            arms on offer, as an array, nested lists or a data frame with a row for each arm; with a
+            feature map, what the map is made for
+        available : the arms on offer now, by name or index or as a mask; all by default. Not for
+            features without a map
+        names : of the arms, for open contexts; by default the index of the data frame, if that is
+            of strings, or else 0, 1, ...
+        """
+        with self._lock:
+            if self._busy:
+                self._recover()
+            offer = self.arms.offer(context, available, names)
+            pending = self.pending
+            if pending.expire_after is not None or len(pending) >= pending.most:
+                self._expire(offer)
+            if len(offer.rows) > self.arms.capacity:
+                self._make_room(len(offer.rows))
+            if self._random:
+                self._draws.write(self.state.ledger, self.decisions)
+                if self.settings.probability_draws:
+                    self._estimate_chances(offer)
+            self._offer, self._busy = offer, True
+            decided = self._decide(self._reference, offer.place, offer.rows)
+            if decided[0] < 0:
+                self._busy = False
+                self.arms.check(offer)
+            entry = self._register(*decided)
+            self._busy = False
+            return entry.decision
+
+    def check_offer(
+        self,
+        context: Any,
+        available: Sequence[str | int] | None = None,
+        names: Sequence[str] | None = None,
+    ) -> None:
+        """Raise what `choose` would raise about its arguments."""
+        with self._lock:
+            self.arms.check(self.arms.offer(context, available, names))
 
     def check_reward(self, reward: float) -> float:
         """The reward as a number; raises what `learn` would raise about it."""
-        if type(reward) is not float or not -LARGEST_REWARD < reward < LARGEST_REWARD:
-            reward = checked_reward(reward)
-        if self._clicks and reward != 0.0 and reward != 1.0:
-            raise no_click(reward)
-        return reward
+        return self.settings.check_reward(reward)
 
     def learn(self, decision: Decision | int, reward: float) -> None:
         """Learn from the reward of a decision, or of its id: late and in any order, but once."""
-        reward = self.check_reward(reward)
-        try:
-            self._acquire()
+        reward = self.settings.check_reward(reward)
+        with self._lock:
             if self._busy:
                 self._recover()
-            pending = self._waiting(decision)
-            self._learn_waiting(pending.decision.id, pending, reward)
-        finally:
-            if self._is_owned():
-                self._release()
+            self._learn(self.pending.find(decision, self.decisions), reward)
+
+    def cancel(self, decision: Decision | int) -> None:
+        """Withdraw a decision that will get no reward: it no longer counts as a pull or a visit."""
+        with self._whole():
+            self._cancel(self.pending.find(decision, self.decisions))
+
+    def observe(self, context: Any, arm: Any = None, reward: Any = None) -> None:
+        """Learn from decisions that somebody else took; they count as rounds.
+
+        Listed contexts, and feature maps that know the arms: a context, an arm and its reward; or
+        lists of them. Open contexts: the features (K, d) of the arms on offer, the arm that was
+        played and its reward; or the features (n, d) of the arms that were played, without `arm`,
+        and n rewards.
+        """
+        with self._whole():
+            past = self.arms.past(context, arm, reward)
+            rewards = self.settings.check_rewards(past.rewards, past.decisions)
+            arguments = self._reference, *past.played, rewards, self.policy.observed_label
+            direct_call(entry_for(past.function, self.state), *arguments)(*arguments)
+
+    def explain(self, decision: Decision | int, features: Any = None) -> Explanation:
+        """Why an arm was chosen, and the present estimates of the arms.
+
+        Listed contexts: of all arms of the context. Open contexts: of the chosen arm, or of all
+        arms, given their features.
+        """
+        with self._whole():
+            chosen = self.pending.decision(decision, self.decisions)
+            return Explanation(chosen, self.arms.reports(self, chosen, features))
+
+    def coefficients(self) -> dict[str, tuple[float, float]]:
+        """The estimate of each entry of theta with its standard error, by name: open contexts."""
+        if not self.sets.open:
+            raise InvalidInput("coefficients", "only for open contexts; see to_frame() for arms")
+        columns = self.estimates()
+        pairs = zip(columns["estimate"].tolist(), columns["error"].tolist(), strict=True)
+        return dict(zip(columns["coefficient"], pairs, strict=True))
+
+    def estimates(self) -> dict[str, Any]:
+        """The columns of `to_frame`, by name."""
+        with self._whole():
+            return self.arms.estimates(self)
+
+    def to_frame(self) -> "DataFrame":
+        """The present estimates as a data frame of pandas.
+
+        Listed contexts: a row per arm, with context, arm, mean, error (standard error of the mean)
+        and pulls. Open contexts: a row per coefficient, with its name, estimate and error.
+        """
+        return frame("learner.to_frame()", self.estimates())
+
+    def add_arm(self, context: str | int, features: Any, name: str | None = None) -> None:
+        """Add an arm to a context.
+
+        features: (d,) numbers, or a row of a data frame, whose name is that of the arm by default;
+        or a data frame, of which each row is added, named by the index where it is of strings.
+        """
+        with self._lock:
+            sets = self._listed("add_arm").sets
+            self.change(with_arm(sets, sets.context_index(context), features, name))
+
+    def remove_arm(self, context: str | int, arm: str | int) -> None:
+        """Remove an arm; its rewards stay in the regression."""
+        with self._lock:
+            arms = self._listed("remove_arm")
+            m = arms.sets.context_index(context)
+            self.change(without_arm(arms.sets, m, arms.arm_index(m, arm)))
+
+    def add_context(
+        self, name: str | None, arms: ArrayLike, arm_names: Sequence[str] | None = None
+    ) -> None:
+        """Add a context; arms: (K, d) or a data frame, as in ActionSets."""
+        with self._lock:
+            self.change(with_context(self._listed("add_context").sets, name, arms, arm_names))
+
+    def remove_context(self, context: str | int) -> None:
+        """Remove a context; its rewards stay in the regression."""
+        with self._lock:
+            sets = self._listed("remove_context").sets
+            self.change(without_context(sets, sets.context_index(context)))
+
+    def change(self, sets: ActionSets) -> None:
+        """Continue with other action sets.
+
+        An arm is the same if its context, name and vector are. The regression keeps all rewards.
+        """
+        new = ListedArms(sets)
+        with self._whole():
+            old = self._listed("change")
+            if sets.dimension != old.sets.dimension:
+                expected = f"arms of dimension {old.sets.dimension}"
+                raise InvalidInput.expected("sets", expected, sets.dimension)
+            state = self.policy.start(sets, noise=self.noise, horizon=None)
+            renumbering = renumber(old.sets, sets)
+            self.policy.carry(self.state, state, renumbering)
+            before = self.pending
+            pending = PendingDecisions(before.expire_after, before.most, before.oldest)
+            for id, entry in before.items():
+                pending[id] = old.moved(entry, renumbering)
+            # one instruction, which no signal handler can interrupt
+            self.__dict__.update(self._attached(new, state), pending=pending)
+
+    def change_policy(self, policy: Policy) -> None:
+        """Continue with other parameters of the same policy; what was learned is kept."""
+        if type(policy) is not type(self.policy):
+            expected = f"{name_of(self.policy)} with other parameters"
+            raise InvalidInput.expected("policy", expected, name_of(policy))
+        with self._whole():
+            state = policy.start(self.sets, noise=self.noise, horizon=None)
+            if isinstance(self.arms, ListedArms):
+                policy.carry(self.state, state, renumber(self.sets, self.sets))
+            else:
+                _copy_arrays(self.state, state)
+            self.__dict__.update(self._attached(self.arms, state), policy=policy)
+            self._draws.renew(state.ledger, self.decisions)  # as many as it needs now
 
     def mark(self) -> "Mark":
         """What `rewind` needs; nothing may be learned or cancelled in between."""
-        return Mark(dict(self.__dict__), copies([self.state, self._progress]))
+        arrays = copies([self.state, self._progress])
+        return Mark(dict(vars(self)), dict(vars(self._draws)), self.pending.oldest, arrays)
 
     def rewind(self, mark: "Mark") -> None:
         """Undo the decisions since a mark, as if they had never been made."""
         with self._lock:
-            for id in range(mark.attributes["_made"], self._made):
+            for id in range(mark.attributes["decisions"], self.decisions):
                 self.pending.pop(id, None)
             for array, before in mark.arrays:
                 array[...] = before
-            self.__dict__.update(mark.attributes)
-
-    def cancel(self, decision: Decision | int) -> None:
-        """Withdraw a decision that will get no reward: it no longer counts as a pull or a visit."""
-        with self._lock:
-            if self._busy:
-                self._recover()
-            self._cancel_waiting(self._waiting(decision))
+            self.pending.oldest = mark.oldest
+            vars(self._draws).update(mark.draws)
+            vars(self).update(mark.attributes)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to a JSON file, from which `Learner.load` continues bit for bit."""
@@ -175,6 +296,10 @@ class Learner:
     def to_bytes(self) -> bytes:
         """What `save` would write."""
         return self._text().encode()
+
+    def _text(self) -> str:
+        with self._whole():
+            return to_text(content_of(self))
 
     @classmethod
     def load(
@@ -193,9 +318,9 @@ class Learner:
         where = "bytes" if isinstance(source, bytes) else source
         content = read(source)
         try:
-            kind, saved = sets_of(content, sets, features)
+            saved = sets_of(content, sets, features)
             known = policy_of(content, policy)
-            learner: Learner = kind(known, saved, noise=content["noise"], **content["settings"])
+            learner = cls(known, saved, noise=content["noise"], **content["settings"])
             restore(learner, content)
             return learner
         except ThriftyError as error:
@@ -210,52 +335,16 @@ class Learner:
 
     def __repr__(self) -> str:
         """The policy, what it knows, and how far it is."""
-        waiting = f", {len(self.pending):,} waiting" if self.pending else ""
-        return f"<learner: {name_of(self.policy)}, {self.sets}, {self._made:,} decisions{waiting}>"
-
-    def to_frame(self) -> "DataFrame":
-        """The present estimates as a data frame of pandas.
-
-        Listed contexts: a row per arm, with context, arm, mean, error (standard error of the mean)
-        and pulls. Open contexts: a row per coefficient, with its name, estimate and error.
-        """
-        return frame("learner.to_frame()", self.estimates())
-
-    def estimates(self) -> dict[str, Any]:
-        """The columns of `to_frame`, by name."""
-        raise NotImplementedError
-
-    def change_policy(self, policy: Policy) -> None:
-        """Continue with other parameters of the same policy; what was learned is kept."""
-        if type(policy) is not type(self.policy):
-            expected = f"{name_of(self.policy)} with other parameters"
-            raise InvalidInput.expected("policy", expected, name_of(policy))
-        with self._lock:
-            if self._busy:
-                self._recover()
-            state = policy.start(cast(Any, self.sets), noise=self.noise, horizon=None)
-            self._carry(policy, state)
-            attributes = self._attributes(self.sets, state)
-            self.__dict__.update(attributes, policy=policy, _labels=policy.labels)
-            self._draw()  # as many as it needs now
-
-    def _carry(self, policy: Policy, state: Any) -> None:
-        """Copy what was learned into a state for the same sets."""
-        raise NotImplementedError
-
-    def _kind(self) -> str:
-        """The contexts in words."""
-        return str(self.sets)
-
-    def _rank(self, columns: dict[str, Any]) -> tuple[Any, str]:
-        """What decides which rows of `columns` (n,) are shown, (n,), and the order in words."""
-        raise NotImplementedError
+        pending = f", {len(self.pending):,} pending" if self.pending else ""
+        return (
+            f"<learner: {name_of(self.policy)}, {self.sets}, {self.decisions:,} decisions{pending}>"
+        )
 
     def _repr_html_(self) -> str:
         with self._lock:
             columns = self.estimates()
-            title = f"learner: {name_of(self.policy)}, {self._kind()}, {self._standing()}"
-        rank, order = self._rank(columns)
+            title = f"learner: {name_of(self.policy)}, {self.arms}, {self._standing()}"
+        rank, order = self.arms.rank(columns)
         return html(title, columns, rank=rank, order=order)
 
     def _standing(self) -> str:
@@ -265,110 +354,113 @@ class Learner:
         rounds = self.state.ledger.counters[0].rounds
         return f"{rounds:,} rounds, {len(self.pending):,} pending, noise {noise}"
 
-    def counted(self, pending: Pending) -> tuple[int, int, int]:
-        """The context, row and vector that counted a decision; -1 where removed since."""
-        raise NotImplementedError
+    def _listed(self, where: str) -> ListedArms:
+        if not isinstance(self.arms, ListedArms):
+            raise InvalidInput(where, "contexts are open: pass what is on offer to choose")
+        return self.arms
 
-    def _observed(self, rewards: Any, count: int) -> Floats:
-        """Rewards (n,) of as many decisions that were taken elsewhere."""
-        numbers = checked_rewards(rewards)
-        if len(numbers) != count:
-            raise InvalidInput.expected(
-                "rewards", f"{count} numbers (one for each row)", len(numbers)
-            )
-        if self._clicks:
-            for reward in numbers[(numbers != 0) & (numbers != 1)]:
-                raise no_click(float(reward))
-        return numbers
-
-    def _text(self) -> str:
-        with self._lock:
-            if self._busy:
-                self._recover()
-            return to_text(content_of(self))
-
-    def _check_sets(self, sets: Any) -> None:
-        raise NotImplementedError
-
-    def _make_lock(self) -> None:
-        self._lock = lock = cast(Any, RLock())
-        # For choose and learn, where a with statement would take a tenth of the time. An interrupt
-        # may come before or after the lock is acquired: it is released if it was.
-        self._acquire, self._release, self._is_owned = lock.acquire, lock.release, lock._is_owned
-
-    def _start(self, sets: Any, seed: int) -> None:
-        """Start the policy, with random streams of its own."""
-        policy = self.policy
-        if not isinstance(policy, Policy):
-            raise InvalidInput.expected("policy", "a compiled policy such as thrifty.OAM()", policy)
-        self._labels, self._progress = policy.labels, Progress.new()
-        _, _, self._normals, self._uniforms = streams(seed, 0)
-        self._next_draws = (self._normals.bit_generator.state, self._uniforms.bit_generator.state)
-        state = policy.start(sets, noise=self.noise, horizon=None)
-        self.__dict__.update(self._attributes(sets, state))
-        self._draw()
-
-    def _attributes(self, sets: Any, state: Any) -> dict[str, Any]:
-        """The attributes that follow from action sets and a state for them."""
+    def _attached(self, arms: ListedArms | OpenArms, state: Any) -> dict[str, Any]:
+        """The attributes that follow from arms and a state for them."""
+        reference = entry_for(refer, state)(Online(state, self._progress))
+        (decide, chosen), (update, rewarded) = arms.calls()
         return {
-            "sets": sets,
+            "arms": arms,
             "state": state,
             "_random": state.ledger.normals.size + state.ledger.uniforms.size > 0,
-            "_normal": state.ledger.normals.size > 0,
-            "_uniform": state.ledger.uniforms.size > 0,
-            "_reference": entry_for(refer, state)(Online(state, self._progress)),
+            "_reference": reference,
+            "_decide": direct_call(entry_for(decide, state), reference, *chosen),
+            "_update": direct_call(entry_for(update, state), reference, *rewarded),
             "_chances": {},
         }
 
+    def _make_room(self, arms: int) -> None:
+        """Continue with room for more arms on offer."""
+        assert isinstance(self.arms, OpenArms)
+        enlarged = self.arms.enlarged(arms)
+        state = self.policy.start(enlarged.sets, noise=self.noise, horizon=None)
+        _copy_arrays(self.state, state)
+        self.__dict__.update(self._attached(enlarged, state))
+
+    def _estimate_chances(self, offer: Offer) -> None:
+        """Estimate the probability of each arm on offer.
+
+        Done before the decision is made: an exception here leaves everything as it was, and one
+        after the decision leaves what `_recover` needs.
+        """
+        indices, rows = self.arms.features(offer)
+        # with the number of the decision the seed gives draws of their own: a file needs no more
+        rng = np.random.default_rng((self._draws.increment, self.decisions))
+        draws = self.settings.probability_draws
+        chances = self.policy.estimate_probabilities(self.state, rows, draws=draws, rng=rng)
+        self._chances = {} if chances is None else dict(zip(indices, chances.tolist(), strict=True))
+
+    def _expire(self, offer: Offer) -> None:
+        """Give up what is overdue before the next decision, unless that will be refused."""
+        overdue = self.pending.overdue(self.decisions)
+        if overdue is None:
+            return
+        self.arms.check(offer)
+        while overdue is not None:
+            if self.settings.expired_reward is None:
+                self._cancel(overdue)
+            else:
+                self._learn(overdue, self.settings.expired_reward)
+            overdue = self.pending.overdue(self.decisions)
+
+    # What an exception may interrupt, and how the next call completes it
+
+    @contextmanager
+    def _whole(self) -> Iterator[None]:
+        """Hold the lock, with everything completed that an exception has interrupted."""
+        with self._lock:
+            if self._busy:
+                self._recover()
+            yield
+
     def _register(
-        self, m: int, row: int, label: int, gap: float, chance: float, explored: int
-    ) -> Decision:
-        """Make the decision that compiled code has counted, and let it wait for its reward."""
-        raise NotImplementedError
+        self, row: int, label: int, gap: float, probability: float, explored: int
+    ) -> Pending:
+        """Enter the decision that compiled code has counted."""
+        id, offer = self.decisions, self._offer
+        assert offer is not None
+        chance = probability if probability == probability else self._chances.get(row)
+        reason = self.policy.labels[label]
+        entry = self.arms.entry(id, offer, row, label, reason, gap, chance, explored)
+        self.pending[id] = entry
+        self.decisions = id + 1
+        return entry
 
-    def _learn_waiting(self, id: int, pending: Pending, reward: float) -> None:
-        """Learn from the reward of a decision that waits."""
-        raise NotImplementedError
+    def _learn(self, pending: Pending, reward: float) -> None:
+        """Learn from the reward of a pending decision."""
+        id, row, label, features = pending.decision.id, pending.row, pending.label, pending.features
+        if features is None:
+            self._settle(id, self._update, self._reference, row, label, reward)
+        elif self.sets.open:
+            self._settle(id, self._update, self._reference, features, row, label, reward)
+        else:
+            self._learn_removed(id, features, reward)
 
-    def _cancel_waiting(self, pending: Pending) -> None:
-        """Uncount a decision that waits."""
-        arguments = self._reference, *self.counted(pending), pending.explored
+    def _cancel(self, pending: Pending) -> None:
+        """Uncount a pending decision."""
+        arguments = self._reference, *self.arms.counted(pending), pending.explored
         call = direct_call(entry_for(undo, self.state), *arguments)
         self._settle(pending.decision.id, call, *arguments)
 
     def _settle(self, id: int, call: Callable[..., Any], *arguments: Any) -> None:
-        """Make the compiled call with which a decision waits no longer."""
+        """Make the compiled call after which a decision is no longer pending."""
         self._settling, self._busy = id, True
         call(*arguments)
         del self.pending[id]
         self._settled += 1
         self._busy = False
 
-    def _learn_past(self, function: Callable[..., Any], *arguments: Any) -> None:
-        """Learn, in one compiled call, from decisions that somebody else took."""
-        with self._lock:
-            if self._busy:
-                self._recover()
-            given = self._reference, *arguments, self.policy.observed_label
-            direct_call(entry_for(function, self.state), *given)(*given)
-
-    def _expire(self) -> None:
-        """Give up decisions that have waited too long, before the next one is made."""
-        while (pending := self._overdue()) is not None:
-            if self.expired_reward is None:
-                self._cancel_waiting(pending)
-            else:
-                self._learn_waiting(self._oldest, pending, self.expired_reward)
-
-    def _overdue(self) -> Pending | None:
-        """The oldest decision, if it has waited too long or if there are too many."""
-        if not self.pending:
-            return None
-        while self._oldest not in self.pending:
-            self._oldest += 1
-        age = self._made if self.expire_after is None else self.expire_after
-        young = self._oldest + age > self._made and len(self.pending) < self.most_waiting
-        return None if young else self.pending[self._oldest]
+    def _learn_removed(self, id: int, features: Floats, reward: float) -> None:
+        """Learn from the reward of an arm that was removed: in Python, so that it can be undone."""
+        self._rollback, self._busy = copies(self.state), True
+        self.policy.learn_removed(self.state, features, reward)
+        self.__dict__.update(_rollback=None, _learned=id)  # one instruction
+        del self.pending[id]
+        self.__dict__.update(_learned=None, _busy=False)
 
     def _recover(self) -> None:
         """Complete, or undo, what an exception interrupted."""
@@ -380,81 +472,13 @@ class Learner:
             self.pending.pop(self._learned, None)
             self._learned = None
         done = self._progress[0]
-        if done.decisions > self._made:
-            last = int(done.context), int(done.row), int(done.label)
-            self._register(*last, float(done.gap), float(done.probability), int(done.explored))
+        if done.decisions > self.decisions:
+            last = int(done.row), int(done.label), float(done.gap), float(done.probability)
+            self._register(*last, int(done.explored))
         if done.updates + done.cancellations > self._settled and self._settling is not None:
             self.pending.pop(self._settling, None)
             self._settled = int(done.updates + done.cancellations)
         self._busy = False
-
-    def _waiting(self, decision: Decision | int) -> Pending:
-        """The entry of a decision, or of its id, that waits for its reward."""
-        if isinstance(decision, int):
-            pending = self.pending.get(decision)
-        else:
-            check_decision(decision)
-            pending = self.pending.get(decision.id)
-            # a gap of nan differs from itself, but not as text
-            if (
-                pending is not None
-                and pending[0] is not decision
-                and pending[0] != decision
-                and repr(pending[0]) != repr(decision)
-            ):
-                pending = None
-        if pending is None:
-            known = "one of this learner's that waits for its reward (each is learned once)"
-            got = decision if isinstance(decision, int) else f"{decision.id} ({decision.name})"
-            raise InvalidInput.expected("decision", known, got)
-        return pending
-
-    def _decision(self, decision: Decision | int) -> Decision:
-        """A decision, or the one that waits under an id."""
-        if isinstance(decision, int):
-            return self._waiting(decision).decision
-        check_decision(decision)
-        return decision
-
-    def _draw(self) -> None:
-        """Make the random draws of the next BLOCK rounds."""
-        ledger, before = self.state.ledger, self._next_draws
-        self._normals.bit_generator.state, self._uniforms.bit_generator.state = before
-        normals = self._normals.standard_normal((BLOCK, ledger.normals.size))
-        uniforms = self._uniforms.random((BLOCK, ledger.uniforms.size))
-        after = (self._normals.bit_generator.state, self._uniforms.bit_generator.state)
-        self.__dict__.update(
-            _normal_block=normals,
-            _uniform_block=uniforms,
-            _drawn_from=before,
-            _next_draws=after,
-            _first_of_block=self._made,
-        )
-
-    def _write_draws(self) -> None:
-        """Write the random draws of the next decision into the ledger."""
-        used, ledger = self._made - self._first_of_block, self.state.ledger
-        if used == BLOCK:
-            self._draw()
-            used = 0
-        if self._normal:
-            ledger.normals[:] = self._normal_block[used]
-        if self._uniform:
-            ledger.uniforms[:] = self._uniform_block[used]
-
-    def _estimate_chances(self, indices: Iterable[int], rows: Floats) -> None:
-        """Estimate the probability of each of the rows (n, d) on offer, by their indices (n,).
-
-        Done before the decision is made: an exception here leaves everything as it was, and one
-        after the decision leaves what `_recover` needs.
-        """
-        # The increment of a PCG64 follows from the seed and never changes: with the number of the
-        # decision it gives draws of their own, and a file needs nothing more.
-        increment = self._normals.bit_generator.state["state"]["inc"]
-        rng = np.random.default_rng((increment, self._made))
-        draws = self.probability_draws
-        found = self.policy.estimate_probabilities(self.state, rows, draws=draws, rng=rng)
-        self._chances = {} if found is None else dict(zip(indices, found.tolist(), strict=True))
 
 
 def _loaded(content: bytes, policy: Policy | None, features: FeatureMap | None) -> Learner:
@@ -463,18 +487,29 @@ def _loaded(content: bytes, policy: Policy | None, features: FeatureMap | None) 
 
 
 class Mark(NamedTuple):
-    """A learner as it was, but for the decisions that wait."""
+    """A learner as it was, but for the decisions that are pending."""
 
     attributes: dict[str, Any]
+    draws: dict[str, Any]
+    oldest: int
     arrays: list[tuple[Any, Any]]  # and what they were
 
 
-def copies(state: Iterable[Any]) -> list[tuple[Any, Any]]:
+def copies(state: Any) -> list[tuple[Any, Any]]:
     """The arrays of a state, each with a copy."""
-    found: list[tuple[Any, Any]] = []
+    pairs: list[tuple[Any, Any]] = []
     for part in state:
         if hasattr(part, "_fields"):
-            found += copies(part)
+            pairs += copies(part)
         elif isinstance(part, np.ndarray):
-            found.append((part, part.copy()))
-    return found
+            pairs.append((part, part.copy()))
+    return pairs
+
+
+def _copy_arrays(old: Any, new: Any) -> None:
+    """Copy all but the arrays with an entry for each arm on offer: those are work space."""
+    for before, after in zip(old, new, strict=True):
+        if hasattr(before, "_fields"):
+            _copy_arrays(before, after)
+        elif isinstance(before, np.ndarray) and before.shape == after.shape:
+            after[...] = before

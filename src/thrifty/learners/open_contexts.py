@@ -1,21 +1,23 @@
-"""A policy in use where features come at decision time."""
+"""Open contexts: the arms of a learner, described when a decision is due."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from thrifty.compiler.compilation import direct_call, entry_for
 from thrifty.errors import InvalidInput
-from thrifty.learners.decisions import ArmReport, Decision, Explanation, Pending
+from thrifty.learners.decisions import ArmReport, Decision
 from thrifty.learners.features import FeatureMap, whole_rows
-from thrifty.learners.learner import Learner
+from thrifty.learners.offer import Call, Offer, Past
+from thrifty.learners.pending import Pending
 from thrifty.learners.step import LARGEST_FEATURE, decide_open, observe_open, update_open
 from thrifty.numerics.arrays import Floats, Ints, numeric
-from thrifty.policies.base import Policy
 from thrifty.problem.action_sets import MOST_DIMENSIONS
 from thrifty.problem.frames import columns_of, index_names, numbers_of
 from thrifty.problem.names import listed_names
+
+if TYPE_CHECKING:
+    from thrifty.learners.learner import Learner
 
 FIRST_CAPACITY = 16  # arms on offer at first; doubled when there are more
 _FLOAT = np.dtype(np.float64)
@@ -35,38 +37,37 @@ class OpenSets:
         features: FeatureMap | None = None,
         capacity: int = FIRST_CAPACITY,
     ) -> None:
-        if features is not None:
-            if not isinstance(features, FeatureMap):
-                raise InvalidInput.expected(
-                    "features", "a map such as th.features.disjoint(...)", features
-                )
-            if columns is not None or dimension not in (None, features.dimension):
-                raise InvalidInput.expected(
-                    "learner", "features, or a dimension, or columns", dimension
-                )
-            dimension = features.dimension
-        elif columns is not None:
-            columns = listed_names(columns, "columns")
-            dimension = len(columns) if dimension is None else dimension
-            if len(columns) != dimension:
-                raise InvalidInput.expected("columns", f"{dimension} names", len(columns))
-        if dimension is None:
-            expected = "action sets, or dimension=, columns= or features="
-            raise InvalidInput.expected("learner", expected, None)
-        whole = isinstance(dimension, int | np.integer) and not isinstance(dimension, bool)
-        if not whole or not 0 < dimension <= MOST_DIMENSIONS:
-            raise InvalidInput.expected(
-                "dimension", f"a number from 1 to {MOST_DIMENSIONS:,}", dimension
-            )
-        self.dimension, self.capacity, self.features = int(dimension), capacity, features
-        self.columns = columns if columns is None else tuple(columns)
+        self.columns = None if columns is None else listed_names(columns, "columns")
+        self.features = features
+        self.dimension, self.capacity = self._dimension(dimension), capacity
         self.blocks = 1 if features is None else features.blocks
         # the last row is for rewards; ones, since some policies ask for the longest arm
         self.rows: Floats = np.ones((capacity + 1, self.dimension // self.blocks))
         # one more than can be on offer: a set is never all there is
         self.offsets: Ints = np.array([0, capacity + 1])
         self.vector_ids: Ints = np.arange(capacity + 1)
-        self.no_blocks: Ints = np.zeros(capacity, np.int64)
+
+    def _dimension(self, given: int | None) -> int:
+        """The number of features, which may follow from columns or a feature map."""
+        features, dimension = self.features, given
+        if features is not None:
+            if not isinstance(features, FeatureMap):
+                expected = "a map such as th.features.disjoint(...)"
+                raise InvalidInput.expected("features", expected, features)
+            if self.columns is not None or given not in (None, features.dimension):
+                raise InvalidInput("learner", "features have a dimension and columns of their own")
+            dimension = features.dimension
+        elif self.columns is not None:
+            dimension = len(self.columns)
+            if given not in (None, dimension):
+                raise InvalidInput.expected("columns", f"{given} names", dimension)
+        if dimension is None:
+            raise InvalidInput("learner", "pass action sets, or dimension=, columns= or features=")
+        whole = isinstance(dimension, int | np.integer) and not isinstance(dimension, bool)
+        if not whole or not 0 < dimension <= MOST_DIMENSIONS:
+            expected = f"a number from 1 to {MOST_DIMENSIONS:,}"
+            raise InvalidInput.expected("dimension", expected, dimension)
+        return int(dimension)
 
     @property
     def vectors(self) -> Floats:
@@ -92,199 +93,65 @@ class OpenSets:
         return f"open contexts of {self.dimension} features"
 
 
-class Offer(NamedTuple):
-    """The arms of a decision."""
+class OpenArms:
+    """The arms of open contexts.
 
-    rows: Floats  # (K, w)
-    blocks: Ints  # (K,) of theta, or more
-    names: tuple[str, ...] | None
+    Attributes
+    ----------
+    sets : what the policy knows of them
+    capacity : the most arms that can be on offer until there is more room
+    """
 
+    def __init__(self, sets: OpenSets) -> None:
+        self.sets, self.capacity = sets, sets.capacity
+        self._no_blocks: Ints = np.zeros(sets.capacity, np.int64)
 
-class OpenLearner(Learner):
-    """A policy in use, with arms that are described when a decision is due."""
+    def calls(self) -> tuple[Call, Call]:
+        """The compiled functions that decide and learn."""
+        rows = self.sets.rows[:1].copy()
+        decide = Call(decide_open, (self._no_blocks, rows))
+        return decide, Call(update_open, (rows[0], 0, 0, 0.0))
 
-    sets: OpenSets
-    _offer: Offer  # of the decision in progress
+    def enlarged(self, arms: int) -> "OpenArms":
+        """The same with room for more arms on offer."""
+        capacity, sets = self.capacity, self.sets
+        while capacity < arms:
+            capacity *= 2
+        dimension = None if sets.features is not None else sets.dimension
+        return OpenArms(OpenSets(dimension, sets.columns, sets.features, capacity))
 
-    def choose(
-        self,
-        features: Any,
-        names: Sequence[str] | None = None,
-        available: Sequence[str | int] | None = None,
-    ) -> Decision:
-        """Choose one of K arms.
-
-        features: (K, d), an array, nested lists, or a data frame with a row for each arm; K may
-        differ from call to call. With a feature map: what the map is made for. names: of the arms;
-        by default the index of the data frame, if that is of strings, or else 0, 1, ... available:
-        arms of the map that are on offer; all by default.
-        """
-        offer = self._offered(features, names, available)
-        rows = offer.rows
-        try:
-            self._acquire()
-            if self._busy:
-                self._recover()
-            full = len(self.pending) >= self.most_waiting
-            if (full or self.expire_after is not None) and self._overdue() is not None:
-                _check_usable(rows)
-                self._expire()
-            if len(rows) > self.sets.capacity:
-                self._make_room(len(rows))
-            if self._random:
-                self._write_draws()
-                if self.probability_draws:
-                    _check_usable(rows)
-                    self._estimate_chances(range(len(rows)), self._whole(rows, offer.blocks))
-            self._offer, self._busy = offer, True
-            decided = self._decide(self._reference, rows, offer.blocks)
-            if decided[0] < 0:
-                self._busy = False
-                raise _unusable(rows)
-            decision = self._register(0, *decided)
-            self._busy = False
-            return decision
-        finally:
-            if self._is_owned():
-                self._release()
-
-    def check_offer(
-        self,
-        features: Any,
-        names: Sequence[str] | None = None,
-        available: Sequence[str | int] | None = None,
-    ) -> None:
-        """Raise what `choose` would raise about its arguments."""
-        _check_usable(self._offered(features, names, available).rows)
-
-    def observe(self, features: Any, arm: Any = None, reward: Any = None) -> None:
-        """Learn from decisions that somebody else took.
-
-        features (K, d), the arm that was played and its reward; or features (n, d) of the arms that
-        were played, without `arm`, and n rewards. With a feature map: contexts, arms, rewards. They
-        count as rounds.
-        """
-        rows, blocks, rewards = self._past(features, arm, reward)
-        self._learn_past(observe_open, rows, blocks, rewards)
-
-    def explain(self, decision: Decision | int, features: Any = None) -> Explanation:
-        """Why an arm was chosen, and the present estimate of it.
-
-        features: those of the decision, for the estimates of all its arms.
-        """
-        chosen = self._decision(decision)
-        with self._lock:
-            if self._busy:
-                self._recover()
-            offer = self._remembered(chosen) if features is None else self._named(features, chosen)
-            rows = self._whole(offer.rows, offer.blocks)
-            means, errors = self.policy.estimates(self.state, rows)
-        best = means.max()
-        reports = (
-            ArmReport(
-                name=name,
-                mean=float(mean),
-                gap=float(best - mean) if features is not None else chosen.gap,
-                standard_error=float(self.noise * error),
-                pulls=None,
-                target=None,
-            )
-            for name, mean, error in zip(offer.names or (), means, errors, strict=True)
-        )
-        return Explanation(chosen, tuple(reports))
-
-    def _remembered(self, decision: Decision) -> Offer:
-        """The chosen arm of a decision that waits."""
-        waiting = self._waiting(decision)
-        assert waiting.features is not None
-        return Offer(waiting.features[None, :], np.array([waiting.row]), (decision.name,))
-
-    def _named(self, features: Any, decision: Decision) -> Offer:
-        """The arms of a decision, with the name of the chosen one."""
-        offer = self._offered(features, None, None)
-        names = [str(n) for n in range(len(offer.rows))]
-        if decision.arm < len(names):
-            names[decision.arm] = decision.name
-        return offer._replace(names=offer.names or tuple(names))
-
-    def coefficients(self) -> dict[str, tuple[float, float]]:
-        """The estimate of each entry of theta with its standard error, by name."""
-        known, d = self.sets.features, self.sets.dimension
-        names = self.sets.columns if known is None else known.names
-        with self._lock:
-            if self._busy:
-                self._recover()
-            means, errors = self.policy.estimates(self.state, np.eye(d))
-        pairs = zip(means.tolist(), (self.noise * errors).tolist(), strict=True)
-        return dict(zip(names or map(str, range(d)), pairs, strict=True))
-
-    def estimates(self) -> dict[str, Any]:
-        """Of each entry of theta: its name, estimate and standard error."""
-        names, pairs = zip(*self.coefficients().items(), strict=True)
-        estimates, errors = np.array(pairs).T
-        return {"coefficient": list(names), "estimate": estimates, "error": errors}
-
-    def _rank(self, columns: dict[str, Any]) -> tuple[Any, str]:
-        with np.errstate(over="ignore"):  # an error of 0
-            scores = np.abs(columns["estimate"]) / np.maximum(columns["error"], 1e-300)
-        return scores, "largest z-score first"
-
-    def counted(self, pending: Pending) -> tuple[int, int, int]:
-        """Only the round counts: rows change."""
-        return 0, -1, -1
-
-    def _offered(
-        self, features: Any, names: Sequence[str] | None, available: Sequence[str | int] | None
+    def offer(
+        self, context: Any, available: Sequence[str | int] | None, names: Sequence[str] | None
     ) -> Offer:
-        """The arms of a decision, checked; whether all numbers are finite is checked later."""
-        if type(features) is np.ndarray and names is None and available is None:
+        """The arms of a decision; whether all numbers are finite is checked later."""
+        sets = self.sets
+        if type(context) is np.ndarray and names is None and available is None:
             # nothing to convert: half a microsecond is saved
-            shape, sets = features.shape, self.sets
+            shape = context.shape
             if (
                 sets.features is None
                 and len(shape) == 2
                 and shape[1] == sets.dimension
                 and 0 < shape[0] <= sets.capacity
-                and features.dtype is _FLOAT
-                and features.flags.c_contiguous
+                and context.dtype is _FLOAT
+                and context.flags.c_contiguous
             ):
-                return _new(Offer, (features, sets.no_blocks, None))
-        if self.sets.features is not None:
-            rows, blocks, given = self.sets.features.rows(features, available)
+                return _new(Offer, (self._no_blocks, context, None))
+        if sets.features is not None:
+            rows, blocks, row_names = sets.features.rows(context, available)
         elif available is not None:
-            raise InvalidInput.expected(
-                "available", "nothing: pass the features on offer", available
-            )
+            raise InvalidInput("available", "not used: pass the features of the arms on offer")
         else:
-            rows, given = self._rows(features), index_names(features)
+            rows, row_names = self._rows(context), index_names(context)
             blocks = np.zeros(len(rows), np.int64)
         if len(rows) == 0:
             raise InvalidInput.expected("features", "at least one arm", rows.shape)
         if names is not None:
-            given = listed_names(names, "names")
-            if len(given) != len(rows):
-                raise InvalidInput.expected(
-                    "names", f"{len(rows)} names (one for each arm)", len(given)
-                )
-        return Offer(rows, blocks, given)
-
-    def _past(self, features: Any, arm: Any, reward: Any) -> tuple[Floats, Ints, Floats]:
-        """Features, blocks and rewards of decisions that were taken elsewhere, checked."""
-        known = self.sets.features
-        if known is not None and known.arms:
-            one = isinstance(arm, str | int | np.integer)
-            rows, blocks = known.played(features, [arm] if one else arm)
-            _check_usable(rows)
-            return rows, blocks, self._observed([reward] if one else reward, len(rows))
-        rows, blocks, _ = self._offered(features, None, None)
-        _check_usable(rows)
-        if arm is None:
-            return rows, blocks, self._observed(reward, len(rows))
-        wrong = isinstance(arm, bool) or not isinstance(arm, int | np.integer)
-        if wrong or not 0 <= arm < len(rows):
-            raise InvalidInput.expected("arm", f"an index from 0 to {len(rows) - 1}", arm)
-        chosen = slice(int(arm), int(arm) + 1)
-        return rows[chosen].copy(), blocks[chosen], self._observed([reward], 1)
+            row_names = listed_names(names, "names")
+            if len(row_names) != len(rows):
+                expected = f"{len(rows)} names (one for each arm)"
+                raise InvalidInput.expected("names", expected, len(row_names))
+        return Offer(blocks, rows, row_names)
 
     def _rows(self, features: Any) -> Floats:
         """Features as an array (K, d)."""
@@ -296,78 +163,131 @@ class OpenLearner(Learner):
         else:
             rows = numeric(features, "features", f"rows of {d} numbers")
             if rows.ndim == 1 and rows.size == d:
-                raise InvalidInput.expected(
-                    "features", f"a list of arms, each of {d} numbers", features
-                )
+                expected = f"a list of arms, each of {d} numbers"
+                raise InvalidInput.expected("features", expected, features)
         if rows.ndim != 2 or rows.shape[1] != d:
             raise InvalidInput.expected("features", f"rows of {d} numbers", rows.shape)
         return rows
 
-    def _whole(self, rows: Floats, blocks: Ints) -> Floats:
-        """Rows (K, w) of some blocks as rows (K, d)."""
-        return whole_rows(rows, blocks, self.sets.dimension)
+    def check(self, offer: Offer) -> None:
+        """Refuse features that compiled code would refuse."""
+        usable = np.abs(offer.rows) <= LARGEST_FEATURE
+        if not usable.all():
+            n, i = np.argwhere(~usable)[0]
+            expected = f"a finite number of at most {LARGEST_FEATURE:g}"
+            raise InvalidInput.expected(f"features[{n}][{i}]", expected, float(offer.rows[n, i]))
 
-    def _make_room(self, arms: int) -> None:
-        """Continue with room for more arms on offer."""
-        capacity, old = self.sets.capacity, self.sets
-        while capacity < arms:
-            capacity *= 2
-        given = None if old.features is not None else old.dimension
-        sets = OpenSets(given, old.columns, old.features, capacity)
-        state = self.policy.start(sets, noise=self.noise, horizon=None)
-        _copy_arrays(self.state, state)
-        self.__dict__.update(self._attributes(sets, state))
+    def features(self, offer: Offer) -> tuple[range, Floats]:
+        """The index of each arm on offer, and its features (n, d)."""
+        self.check(offer)
+        return range(len(offer.rows)), self._whole(offer)
 
-    def _carry(self, policy: Policy, state: Any) -> None:
-        _copy_arrays(self.state, state)
+    def _whole(self, offer: Offer) -> Floats:
+        return whole_rows(offer.rows, offer.place, self.sets.dimension)
 
-    def _check_sets(self, sets: OpenSets) -> None:
-        if not isinstance(sets, OpenSets):
-            raise InvalidInput.expected("sets", "open contexts", sets)
+    def entry(
+        self,
+        id: int,
+        offer: Offer,
+        row: int,
+        label: int,
+        reason: str,
+        gap: float,
+        chance: float | None,
+        explored: int,
+    ) -> Pending:
+        """The entry of a decision that compiled code has counted."""
+        blocks, rows, names = offer
+        name = str(row) if names is None else names[row]
+        # faster than Decision(...) and Pending(...), by a third of a microsecond
+        decision = _new(Decision, (id, "", row, name, reason, gap, chance))
+        return _new(Pending, (decision, int(blocks[row]), label, rows[row].copy(), None, explored))
 
-    def _attributes(self, sets: Any, state: Any) -> dict[str, Any]:
-        rows, blocks = sets.rows[:1].copy(), np.zeros(1, np.int64)
-        shared = super()._attributes(sets, state)
-        reference = shared["_reference"]
-        return shared | {
-            "_decide": direct_call(entry_for(decide_open, state), reference, rows, blocks),
-            "_update": direct_call(entry_for(update_open, state), reference, rows[0], 0, 0, 0.0),
+    def past(self, context: Any, arm: Any, reward: Any) -> Past:
+        """Decisions that somebody else took.
+
+        With a feature map that knows the arms: contexts, arms, rewards. Else features (K, d), the
+        arm that was played and its reward; or features (n, d) of the arms that were played, and n
+        rewards.
+        """
+        features = self.sets.features
+        if features is not None and features.arms:
+            single = isinstance(arm, str | int | np.integer)
+            rows, blocks = features.played(context, [arm] if single else arm)
+            rewards = [reward] if single else reward
+        else:
+            offer = self.offer(context, None, None)
+            rows, blocks, rewards = offer.rows, offer.place[: len(offer.rows)], reward
+            if arm is not None:
+                self.check(offer)
+                wrong = isinstance(arm, bool) or not isinstance(arm, int | np.integer)
+                if wrong or not 0 <= arm < len(rows):
+                    expected = f"an index from 0 to {len(rows) - 1}"
+                    raise InvalidInput.expected("arm", expected, arm)
+                chosen = slice(int(arm), int(arm) + 1)
+                rows, blocks, rewards = rows[chosen].copy(), blocks[chosen], [reward]
+        self.check(Offer(blocks, rows, None))
+        return Past(observe_open, (rows, blocks), rewards, len(rows))
+
+    def counted(self, pending: Pending) -> tuple[int, int, int]:
+        """Only the round counts: rows change."""
+        return 0, -1, -1
+
+    def reports(
+        self, learner: "Learner", decision: Decision, features: Any
+    ) -> tuple[ArmReport, ...]:
+        """The arm of a pending decision, or all arms, given their features."""
+        if features is None:
+            pending = learner.pending.find(decision, learner.decisions)
+            assert pending.features is not None
+            offer = Offer(np.array([pending.row]), pending.features[None, :], (decision.name,))
+        else:
+            offer = self.offer(features, None, None)
+        names = list(offer.names or map(str, range(len(offer.rows))))
+        if offer.names is None and decision.arm < len(names):
+            names[decision.arm] = decision.name
+        means, errors = learner.policy.estimates(learner.state, self._whole(offer))
+        best = means.max()
+        return tuple(
+            ArmReport(
+                name=name,
+                mean=float(mean),
+                gap=decision.gap if features is None else float(best - mean),
+                standard_error=float(learner.noise * error),
+                pulls=None,
+                target=None,
+            )
+            for name, mean, error in zip(names, means, errors, strict=True)
+        )
+
+    def estimates(self, learner: "Learner") -> dict[str, Any]:
+        """Of each entry of theta: its name, estimate and standard error."""
+        features, d = self.sets.features, self.sets.dimension
+        names = self.sets.columns if features is None else features.names
+        means, errors = learner.policy.estimates(learner.state, np.eye(d))
+        return {
+            "coefficient": list(names or map(str, range(d))),
+            "estimate": means,
+            "error": learner.noise * errors,
         }
 
-    def _register(
-        self, m: int, row: int, label: int, gap: float, chance: float, explored: int
-    ) -> Decision:
-        id, offer = self._made, self._offer
-        name = str(row) if offer.names is None else offer.names[row]
-        known = chance if chance == chance else self._chances.get(row)
-        # faster than Decision(...) and Pending(...)
-        decision = _new(Decision, (id, "", row, name, self._labels[label], gap, known))
-        block, features = int(offer.blocks[row]), offer.rows[row].copy()
-        self.pending[id] = _new(Pending, (decision, block, label, features, None, explored))
-        self._made = id + 1
-        return decision
+    def rank(self, columns: dict[str, Any]) -> tuple[Any, str]:
+        """What decides which rows of `columns` (d,) are shown, (d,), and the order in words."""
+        with np.errstate(over="ignore"):  # an error of 0
+            scores = np.abs(columns["estimate"]) / np.maximum(columns["error"], 1e-300)
+        return scores, "largest z-score first"
 
-    def _learn_waiting(self, id: int, pending: Pending, reward: float) -> None:
-        block, features = pending.row, pending.features
-        self._settle(id, self._update, self._reference, features, block, pending.label, reward)
+    def __str__(self) -> str:
+        return str(self.sets)
 
-
-def _copy_arrays(old: Any, new: Any) -> None:
-    """Copy all but the arrays with an entry for each arm on offer: those are work space."""
-    for before, after in zip(old, new, strict=True):
-        if hasattr(before, "_fields"):
-            _copy_arrays(before, after)
-        elif isinstance(before, np.ndarray) and before.shape == after.shape:
-            after[...] = before
-
-
-def _check_usable(rows: Floats) -> None:
-    if not (np.abs(rows) <= LARGEST_FEATURE).all():
-        raise _unusable(rows)
-
-
-def _unusable(rows: Floats) -> InvalidInput:
-    n, i = np.argwhere(~(np.abs(rows) <= LARGEST_FEATURE))[0]
-    return InvalidInput.expected(
-        f"features[{n}][{i}]", f"a finite number of at most {LARGEST_FEATURE:g}", float(rows[n, i])
-    )
+    def to_json(self) -> dict[str, Any]:
+        """As files keep them."""
+        sets = self.sets
+        return {
+            "open": {
+                "dimension": sets.dimension,
+                "columns": None if sets.columns is None else list(sets.columns),
+                "features": None if sets.features is None else sets.features.to_json(),
+                "capacity": sets.capacity,
+            }
+        }

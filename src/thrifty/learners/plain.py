@@ -1,27 +1,31 @@
 """A plain policy in use: a policy in plain Python, for listed contexts."""
 
 import pickle
-from collections.abc import Callable, Collection
-from typing import Any, NoReturn, cast
+from collections.abc import Callable
+from threading import RLock
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from thrifty.errors import NOTHING, InvalidInput
-from thrifty.learners.decisions import ArmReport, Decision, Explanation, Pending
-from thrifty.learners.listed import ListedLearner
-from thrifty.numerics.arrays import Floats, finite_number, numeric
+from thrifty.display import frame, html
+from thrifty.errors import InvalidInput
+from thrifty.learners.decisions import ArmReport, Decision, Explanation
+from thrifty.learners.listed import ListedArms
+from thrifty.learners.pending import Pending, PendingDecisions
+from thrifty.learners.settings import Settings
+from thrifty.numerics.arrays import Floats, finite_number, noise_level, numeric
 from thrifty.numerics.streams import streams
 from thrifty.policies.shared.plain import PlainPolicy, choose_plain, name_of, start_plain
 from thrifty.problem.action_sets import ActionSets
 
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
 LABEL = "plain"
-LOCK = ("_lock", "_acquire", "_release", "_is_owned")  # cannot be pickled
 
 
-class PlainLearner(ListedLearner):
+class PlainLearner:
     """A plain policy in use; it plays a copy, `learner.policy`, whose state is its own.
 
-    If code of the policy raises an exception, no decision is made, or it still waits. Two more
+    If code of the policy raises an exception, no decision is made, or it is still pending. Two more
     methods of the policy are called if it has them: `cancel(context, arm)`, when a decision is
     cancelled or given up, and `estimates(context)`: means (K,) and their standard errors (K,).
 
@@ -29,8 +33,10 @@ class PlainLearner(ListedLearner):
     ----------
     policy : the plain policy
     sets : the action sets
+    seed : random seed of the policy
+    noise : standard deviation of the rewards
     horizon : rounds to plan for; None by default
-    settings : those of Learner
+    settings : see Settings
     """
 
     policy: Any
@@ -40,76 +46,121 @@ class PlainLearner(ListedLearner):
         policy: PlainPolicy,
         sets: ActionSets,
         *,
+        seed: int = 0,
+        noise: float = 1.0,
         horizon: float | None = None,
         **settings: Any,
     ) -> None:
-        self._horizon = None if horizon is None else _rounds(horizon)
-        super().__init__(cast(Any, policy), sets, **settings)
+        rounds = None if horizon is None else _rounds(horizon)
+        self.arms, self.noise = ListedArms(sets), noise_level(noise)
+        self.settings = Settings.of(settings)
+        self.pending = PendingDecisions(self.settings.expire_after, self.settings.most_waiting)
+        self.decisions = 0
+        self._lock = RLock()
+        rng = streams(seed, 0).uniforms  # as in replication 0 of a simulation
+        self.policy = start_plain(policy, sets, noise=self.noise, horizon=rounds, rng=rng)
 
-    def choose(
-        self, context: str | int, available: Collection[str | int] | None = None
-    ) -> Decision:
-        """Let the policy choose an arm of a context, among all of them: available must be None."""
-        if available is not None:
-            expected = "nothing (a plain policy chooses among all arms of a context)"
-            raise InvalidInput.expected("available", expected, available)
+    @property
+    def sets(self) -> ActionSets:
+        """The action sets."""
+        return self.arms.sets
+
+    def choose(self, context: str | int) -> Decision:
+        """Let the policy choose an arm of a context."""
         with self._lock:
-            if self.expire_after is not None or len(self.pending) >= self.most_waiting:
-                self._expire()
             m = self.sets.context_index(context)
+            self._expire()
             arm = choose_plain(self.policy, self.sets, m)
-            found, gap = self._estimates(m), float("nan")
-            if found is not None:
-                gap = float(found[0].max() - found[0][arm])
-            id, name = self._made, self.sets.arm_names[m][arm]
+            estimates, gap = self._estimates(m), float("nan")
+            if estimates is not None:
+                gap = float(estimates[0].max() - estimates[0][arm])
+            id, name = self.decisions, self.sets.arm_names[m][arm]
             decision = Decision(id, self.sets.context_names[m], arm, name, LABEL, gap)
-            self._made = id + 1  # first: an interrupt must not let an id be used twice
-            self.pending[id] = Pending(decision, self._starts[m] + arm, 0)
+            self.decisions = id + 1  # first: an interrupt must not let an id be used twice
+            self.pending[id] = Pending(decision, self.arms.starts[m] + arm, 0)
             return decision
+
+    def check_reward(self, reward: float) -> float:
+        """The reward as a number; raises what `learn` would raise about it."""
+        return self.settings.check_reward(reward)
+
+    def learn(self, decision: Decision | int, reward: float) -> None:
+        """Learn from the reward of a decision, or of its id: late and in any order, but once."""
+        reward = self.settings.check_reward(reward)
+        with self._lock:
+            self._learn(self.pending.find(decision, self.decisions), reward)
 
     def cancel(self, decision: Decision | int) -> None:
         """Withdraw a decision that will get no reward, if the policy has a method for that."""
-        if self._told_of_cancelled() is None:
-            where, hint = f"{name_of(self.policy)}: cancel", "it cannot take a decision back"
-            raise InvalidInput.expected(where, "a method cancel(context, arm)", NOTHING, hint=hint)
-        super().cancel(decision)
+        with self._lock:
+            pending = self.pending.find(decision, self.decisions)
+            if self._told_of_cancelled() is None:
+                place = f"{name_of(self.policy)}: cancel"
+                raise InvalidInput(place, "it has no method cancel(context, arm) to take it back")
+            self._cancel(pending)
+
+    def observe(self, context: Any, arm: Any, reward: Any) -> None:
+        """Learn from decisions that somebody else took: one, or lists of them."""
+        with self._lock:
+            past = self.arms.past(context, arm, reward)
+            rewards = self.settings.check_rewards(past.rewards, past.decisions)
+            for row, number in zip(past.played[0].tolist(), rewards.tolist(), strict=True):
+                self.policy.learn(*self._place(row), number)
 
     def explain(self, decision: Decision | int) -> Explanation:
         """The decision, and the present estimates of the arms of its context if there are some."""
-        decision = self._decision(decision)
         with self._lock:
-            m = self.sets.context_index(decision.context)
-            found = self._estimates(m)
-        if found is None:
-            return Explanation(decision, ())
-        best = found[0].max()
+            chosen = self.pending.decision(decision, self.decisions)
+            m = self.sets.context_index(chosen.context)
+            estimates = self._estimates(m)
+        if estimates is None:
+            return Explanation(chosen, ())
+        best = estimates[0].max()
         reports = (
             ArmReport(name, float(mean), float(best - mean), float(error), None, None)
-            for name, mean, error in zip(self.sets.arm_names[m], *found, strict=True)
+            for name, mean, error in zip(self.sets.arm_names[m], *estimates, strict=True)
         )
-        return Explanation(decision, tuple(reports))
+        return Explanation(chosen, tuple(reports))
 
-    def change(self, sets: ActionSets) -> NoReturn:
-        """Refused, as all changes of arms and contexts are: the policy was started with others."""
-        expected = "the action sets that it was started with"
-        raise InvalidInput.expected(f"{name_of(self.policy)}: change", expected, sets)
+    def estimates(self) -> dict[str, Any]:
+        """Of each arm: its context and name, and what the policy's own `estimates` says."""
+        with self._lock:
+            named = self.sets.named_rows()
+            known = [self._estimates(m) for m in range(self.sets.contexts)]
+        pairs = [estimates for estimates in known if estimates is not None]
+        if not pairs:
+            return named
+        means, errors = zip(*pairs, strict=True)
+        columns = {"mean": means, "error": errors}
+        return named | {
+            name: [float(number) for part in parts for number in part]
+            for name, parts in columns.items()
+        }
 
-    def change_policy(self, policy: Any) -> NoReturn:
-        """Refused: the state of a plain policy is its own."""
-        raise InvalidInput.expected("policy", "the one that it was started with", name_of(policy))
+    def to_frame(self) -> "DataFrame":
+        """The present estimates as a data frame of pandas, a row per arm."""
+        return frame("learner.to_frame()", self.estimates())
+
+    def __repr__(self) -> str:
+        """The policy, what it knows, and how far it is."""
+        pending = f", {len(self.pending):,} pending" if self.pending else ""
+        return (
+            f"<learner: {name_of(self.policy)}, {self.sets}, {self.decisions:,} decisions{pending}>"
+        )
+
+    def _repr_html_(self) -> str:
+        columns = self.estimates()
+        standing = f"{self.decisions:,} decisions, {len(self.pending):,} pending"
+        title = f"learner: {name_of(self.policy)}, {self.arms}, {standing}, noise {self.noise:.4g}"
+        rank = columns.get("mean", range(0, -len(self.sets.rows), -1))
+        return html(title, columns, rank=rank, order="largest means first" * ("mean" in columns))
 
     def __reduce__(self) -> Any:
-        """Pickled, and copied, with the policy and all that waits, if the policy can be pickled."""
+        """Pickled, and copied, with the policy and all that is pending."""
         with self._lock:
-            kept = {name: one for name, one in vars(self).items() if name not in LOCK}
+            kept = {name: value for name, value in vars(self).items() if name != "_lock"}
+            kept["pending"] = vars(self.pending), dict(self.pending)
             return _unpickled, (pickle.dumps(kept),)
-
-    def _start(self, sets: ActionSets, seed: int) -> None:
-        rng = streams(seed, 0).uniforms  # as in replication 0 of a simulation
-        self.sets, self._starts = sets, sets.offsets.tolist()
-        self.policy = start_plain(
-            self.policy, sets, noise=self.noise, horizon=self._horizon, rng=rng
-        )
 
     def _estimates(self, m: int) -> Floats | None:
         """(2, K) means and standard errors of the arms of a context; None if there are none."""
@@ -117,72 +168,50 @@ class PlainLearner(ListedLearner):
             return None
         arms, where = len(self.sets.arm_names[m]), f"{name_of(self.policy)}: estimates"
         expected = f"means and standard errors, {arms} numbers each"
-        given = self.policy.estimates(m)
-        found = numeric(given, where, expected)
-        if found.shape != (2, arms):
-            raise InvalidInput.expected(where, expected, given)
-        return found
+        returned = self.policy.estimates(m)
+        estimates = numeric(returned, where, expected)
+        if estimates.shape != (2, arms):
+            raise InvalidInput.expected(where, expected, returned)
+        return estimates
 
-    def estimates(self) -> dict[str, Any]:
-        """Of each arm: its context and name, and what the policy's own `estimates` says."""
-        with self._lock:
-            named = self.sets.named_rows()
-            found = [self._estimates(m) for m in range(self.sets.contexts)]
-        known = [one for one in found if one is not None]
-        if not known:
-            return named
-        means, errors = np.hstack(known)
-        return named | {"mean": means, "error": errors}
-
-    def _rank(self, columns: dict[str, Any]) -> tuple[Any, str]:
-        rows = len(self.sets.rows)
-        order = "largest means first" if "mean" in columns else ""
-        return columns.get("mean", -np.arange(rows)), order
-
-    def _standing(self) -> str:
-        return f"{self._made:,} decisions, {len(self.pending):,} pending, noise {self.noise:.4g}"
+    def _place(self, row: int) -> tuple[int, int]:
+        """The context of a row, and its index among the arms there."""
+        m = int(self.sets.context_of_row[row])
+        return m, row - self.arms.starts[m]
 
     def _told_of_cancelled(self) -> Callable[[int, int], Any] | None:
         told = getattr(self.policy, "cancel", None)
         return told if callable(told) else None
 
-    def _place(self, row: int) -> tuple[int, int]:
-        """The context of a row, and its index among the arms there."""
-        m = int(self.sets.context_of_row[row])
-        return m, row - self._starts[m]
+    def _expire(self) -> None:
+        """Give up what is overdue, before the next decision is made."""
+        while (overdue := self.pending.overdue(self.decisions)) is not None:
+            if self.settings.expired_reward is None:
+                self._cancel(overdue)
+            else:
+                self._learn(overdue, self.settings.expired_reward)
 
-    def _learn_waiting(self, id: int, pending: Pending, reward: float) -> None:
-        self._settle(id, self.policy.learn, *self._place(pending.row), reward)
+    def _learn(self, pending: Pending, reward: float) -> None:
+        self.policy.learn(*self._place(pending.row), reward)
+        del self.pending[pending.decision.id]
 
-    def _cancel_waiting(self, pending: Pending) -> None:
-        """Also for a policy that is not told: a decision that was given up waits no longer."""
-        told = self._told_of_cancelled() or _ignore
-        self._settle(pending.decision.id, told, *self._place(pending.row))
-
-    def _settle(self, id: int, call: Callable[..., Any], *arguments: Any) -> None:
-        call(*arguments)
-        del self.pending[id]
-
-    def _learn_past(self, function: Callable[..., Any], *arguments: Any) -> None:
-        rows, rewards = arguments
-        for row, reward in zip(rows.tolist(), rewards.tolist(), strict=True):
-            self.policy.learn(*self._place(row), reward)
-
-    def _text(self) -> NoReturn:
-        hint = "the state of a plain policy is its own: pickle the learner"
-        raise InvalidInput.expected("save", "a compiled policy", name_of(self.policy), hint=hint)
+    def _cancel(self, pending: Pending) -> None:
+        """Also for a policy that is not told: a decision that was given up is no longer pending."""
+        told = self._told_of_cancelled()
+        if told is not None:
+            told(*self._place(pending.row))
+        del self.pending[pending.decision.id]
 
 
 def _unpickled(content: bytes) -> PlainLearner:
     """The learner of a pickle."""
     learner = PlainLearner.__new__(PlainLearner)
-    learner.__dict__.update(pickle.loads(content))
-    learner._make_lock()
+    kept = pickle.loads(content)
+    bounds, entries = kept.pop("pending")
+    pending = PendingDecisions(**bounds)
+    pending.update(entries)
+    learner.__dict__.update(kept, pending=pending, _lock=RLock())
     return learner
-
-
-def _ignore(context: int, arm: int) -> None:
-    pass
 
 
 def _rounds(horizon: float) -> int:

@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from thrifty.errors import InvalidInput, UnknownName
-from thrifty.learners.decisions import Decision, Pending
+from thrifty.learners.decisions import Decision
+from thrifty.learners.draws import BLOCK
 from thrifty.learners.features import FeatureMap, from_json
+from thrifty.learners.open_contexts import OpenSets
+from thrifty.learners.pending import Pending
 from thrifty.learners.state_files import expect, pack, unpack
 from thrifty.numerics.arrays import Floats, finite_numbers
 from thrifty.policies import POLICIES
@@ -18,72 +21,38 @@ from thrifty.problem.action_sets import ActionSets
 if TYPE_CHECKING:
     from thrifty.learners.learner import Learner
 
-BLOCK = 256  # rounds whose random draws are made at a time
-
 
 def content_of(learner: "Learner") -> dict[str, Any]:
     """Everything that a file of this learner holds."""
-    normals, uniforms = learner._drawn_from
-    used = learner._made - learner._first_of_block if learner._random else 0
+    normals, uniforms = learner._draws.drawn_from
+    used = learner.decisions - learner._draws.first if learner._random else 0
+    parameters = asdict(learner.policy)
     return {
         "policy": learner.policy.name,
-        "parameters": {key: plain_number(one) for key, one in asdict(learner.policy).items()},
+        "parameters": {key: plain_number(value) for key, value in parameters.items()},
         "noise": learner.noise,
-        **_described(learner.sets),
-        "settings": {
-            "rewards": learner.rewards,
-            "expire_after": learner.expire_after,
-            "expired_reward": learner.expired_reward,
-            "most_waiting": learner.most_waiting,
-            "probability_draws": learner.probability_draws,
-        },
+        **learner.arms.to_json(),
+        "settings": learner.settings.to_json(),
         "state": pack(learner.state),
         "draws": {"normals": normals, "uniforms": uniforms, "used": used},
-        "next_id": learner._made,
+        "next_id": learner.decisions,
         "pending": [
             {
-                "decision": list(one.decision),
-                "row": one.row,
-                "label": one.label,
-                "features": None if one.features is None else _to_text(one.features),
-                "counted": learner.counted(one),
-                "explored": one.explored,
+                "decision": list(entry.decision),
+                "row": entry.row,
+                "label": entry.label,
+                "features": None if entry.features is None else _to_text(entry.features),
+                "counted": learner.arms.counted(entry),
+                "explored": entry.explored,
             }
-            for one in learner.pending.values()
+            for entry in learner.pending.values()
         ],
     }
 
 
-def _described(sets: Any) -> dict[str, Any]:
-    """Action sets, or what is known where contexts are open."""
-    if sets.open:
-        return {
-            "open": {
-                "dimension": sets.dimension,
-                "columns": None if sets.columns is None else list(sets.columns),
-                "features": None if sets.features is None else sets.features.to_json(),
-                "capacity": sets.capacity,
-            }
-        }
-    parts = zip(sets.context_names, sets.split(sets.rows), sets.arm_names, strict=True)
-    columns = {} if sets.columns is None else {"columns": list(sets.columns)}
-    return columns | {
-        "contexts": [
-            {"name": name, "arms": arms.tolist(), "arm_names": list(names)}
-            for name, arms, names in parts
-        ]
-    }
-
-
-def sets_of(
-    content: dict[str, Any], sets: Any, features: FeatureMap | None
-) -> tuple[type["Learner"], Any]:
-    """The kind of learner and the action sets of a file; those given, if any, must be the same."""
-    from thrifty.learners.listed import ListedLearner
-    from thrifty.learners.open_contexts import OpenLearner, OpenSets
-
+def sets_of(content: dict[str, Any], sets: Any, features: FeatureMap | None) -> Any:
+    """The action sets of a file; those given, if any, must be the same."""
     content.setdefault("settings", {})  # up to version 3 of the file
-    kind: type[Learner] = OpenLearner if "open" in content else ListedLearner
     if "open" in content:
         capacity = content["open"]["capacity"]
         expect(_is_index(capacity, 2**31), "open", "a number of arms", capacity)
@@ -98,7 +67,7 @@ def sets_of(
         )
     if sets is not None and sets != saved:
         raise InvalidInput.expected("contexts", "the same action sets as those given", saved)
-    return kind, saved
+    return saved
 
 
 def _map_of(content: dict[str, Any], given: FeatureMap | None) -> FeatureMap | None:
@@ -107,7 +76,7 @@ def _map_of(content: dict[str, Any], given: FeatureMap | None) -> FeatureMap | N
     if described is None:
         expect(given is None, "features", "none, as in the file", given)
         return None
-    saved = from_json(described, None if given is None else given.transformer)
+    saved = from_json(described, None if given is None else given.columns.transformer)
     expect(given is None or given == saved, "features", "the same map as in the file", given)
     return saved
 
@@ -149,10 +118,9 @@ def _restore_draws(learner: "Learner", draws: dict[str, Any], made: int) -> None
     expect(_is_index(made, 2**62), "next_id", "a whole number of at least 0", made)
     expect(_is_index(used, BLOCK + 1), "draws.used", f"a number from 0 to {BLOCK}", used)
     expect(used <= made, "draws.used", f"at most {made}, as many as decisions", used)
-    learner._next_draws = draws["normals"], draws["uniforms"]
-    learner._made = made - used
-    learner._draw()
-    learner._made = learner._progress[0].decisions = made
+    states = draws["normals"], draws["uniforms"]
+    learner._draws.renew(learner.state.ledger, made - used, states)
+    learner.decisions = learner._progress[0].decisions = made
 
 
 def _restore_pending(learner: "Learner", entry: dict[str, Any]) -> Pending:
@@ -160,8 +128,8 @@ def _restore_pending(learner: "Learner", entry: dict[str, Any]) -> Pending:
     sets, where = learner.sets, "pending"
     id, context, arm, name, label, gap, *rest = entry["decision"]
     chance = rest[0] if rest else None  # up to version 3 of the file
-    expect(_is_index(id, learner._made), where, f"an id below {learner._made}", id)
-    expect(all(isinstance(one, str) for one in (context, name, label)), where, "names", entry)
+    expect(_is_index(id, learner.decisions), where, f"an id below {learner.decisions}", id)
+    expect(all(isinstance(text, str) for text in (context, name, label)), where, "names", entry)
     expect(_is_index(arm, 2**62), where, "the index of an arm", arm)
     expect(isinstance(gap, float), where, "a gap", gap)
     expect(chance is None or _is_chance(chance), where, "a probability", chance)
@@ -194,7 +162,7 @@ def _counted_of(
     sizes = sets.contexts, len(sets.rows), len(sets.vectors)
     counted = tuple(entry["counted"])
     holds = len(counted) == 3 and all(
-        one == -1 or _is_index(one, size) for one, size in zip(counted, sizes, strict=True)
+        index == -1 or _is_index(index, size) for index, size in zip(counted, sizes, strict=True)
     )
     expect(holds, "pending", "a context, a row and a vector", counted)
     return counted

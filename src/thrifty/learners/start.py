@@ -6,41 +6,43 @@ from typing import Any, cast, overload
 
 from thrifty.errors import InvalidInput
 from thrifty.learners.features import FeatureMap
-from thrifty.learners.listed import ListedLearner
-from thrifty.learners.open_contexts import OpenLearner, OpenSets
+from thrifty.learners.learner import Learner
+from thrifty.learners.open_contexts import OpenSets
 from thrifty.learners.plain import PlainLearner
+from thrifty.policies import POLICIES
 from thrifty.policies import policy as named_policy
 from thrifty.policies.base import Policy
 from thrifty.policies.shared.plain import AnyPolicy, PlainPolicy, check_plain, name_of
 from thrifty.problem.action_sets import ActionSets
 
-__all__ = ["FeatureMap", "ListedLearner", "OpenLearner", "learner", "start_learner"]
+__all__ = ["FeatureMap", "Learner", "learner"]
 
 CLICK_NOISE = 0.5  # the deviation of a reward of 0 or 1 is at most that
 
 
 @overload
 def learner(
-    policy: AnyPolicy | str,
-    sets: ActionSets,
-    seed: int = 0,
-    *,
-    noise: float | str | None = None,
-    horizon: float | None = None,
-    **settings: Any,
-) -> ListedLearner: ...
-@overload
-def learner(
     policy: Policy | str,
-    *,
+    sets: ActionSets | None = None,
     seed: int = 0,
+    *,
     dimension: int | None = None,
     columns: Sequence[str] | None = None,
     features: FeatureMap | None = None,
     noise: float | str | None = None,
     horizon: float | None = None,
     **settings: Any,
-) -> OpenLearner: ...
+) -> Learner: ...
+@overload
+def learner(
+    policy: PlainPolicy,
+    sets: ActionSets,
+    seed: int = 0,
+    *,
+    noise: float | None = None,
+    horizon: float | None = None,
+    **settings: Any,
+) -> PlainLearner: ...
 def learner(
     policy: AnyPolicy | str,
     sets: ActionSets | None = None,
@@ -52,57 +54,52 @@ def learner(
     noise: float | str | None = None,
     horizon: float | None = None,
     **settings: Any,
-) -> ListedLearner | OpenLearner:
+) -> Learner | PlainLearner:
     """Use a policy online: choose, learn, explain.
 
     Parameters
     ----------
     policy : such as `th.Thrifty()`, or its spec; or a plain policy, for listed contexts
-    sets, seed, dimension, columns, features, noise : as for `policy.learner(...)`
+    sets : the arms of all contexts, where contexts are listed
+    seed : random seed of the policy
+    dimension, columns, features : for open contexts: how many features arms will have when they
+        come; or the names of these; or a map that makes them
+    noise : standard deviation of the rewards, or `estimate` where a policy can; by default
+        `estimate` or else 1, or 1/2 for clicks
     horizon : rounds to plan for, unless the policy has a horizon of its own
-    settings : rewards, expire_after, expired_reward, most_waiting, probability_draws (see Learner)
+    settings : rewards, expire_after, expired_reward, most_waiting, probability_draws (see Settings)
     """
     if isinstance(policy, str):
         policy = named_policy(policy)
     opened = {"dimension": dimension, "columns": columns, "features": features}
-    if isinstance(policy, Policy):
-        planned = policy if horizon is None else with_horizon(policy, horizon)
-        return start_learner(planned, sets, opened, seed=seed, noise=noise, settings=settings)
-    _check_listed(policy, sets, opened)
-    told = _default_noise(settings) if noise is None else cast(float, noise)
-    listed = cast(ActionSets, sets)
-    return PlainLearner(policy, listed, seed=seed, noise=told, horizon=horizon, **settings)
+    asked = {name: value for name, value in opened.items() if value is not None}
+    default = CLICK_NOISE if settings.get("rewards") == "bernoulli" else 1.0
+    if not isinstance(policy, Policy):
+        check_plain(policy)
+        if sets is None or asked:
+            expected = "listed contexts: learner(policy, th.ActionSets(...))"
+            raise InvalidInput.expected(name_of(policy), expected, sets or asked)
+        told = default if noise is None else cast(float, noise)
+        return PlainLearner(policy, sets, seed=seed, noise=told, horizon=horizon, **settings)
+    if horizon is not None:
+        policy = with_horizon(policy, horizon)
+    policy, told = with_noise(policy, noise, default)
+    return Learner(policy, _known(policy, sets, asked), seed=seed, noise=told, **settings)
 
 
-def _check_listed(policy: PlainPolicy, sets: Any, opened: Mapping[str, Any]) -> None:
-    check_plain(policy)
-    if sets is None or any(one is not None for one in opened.values()):
-        expected = "listed contexts: learner(policy, th.ActionSets(...))"
-        raise InvalidInput.expected(name_of(policy), expected, sets or dict(opened))
-
-
-def start_learner(
-    policy: Policy,
-    sets: ActionSets | None,
-    opened: Mapping[str, Any],
-    *,
-    seed: int,
-    noise: float | str | None,
-    settings: Mapping[str, Any],
-) -> ListedLearner | OpenLearner:
-    """A learner; opened: arguments of OpenSets, settings: further ones of Learner."""
-    policy, told = with_noise(policy, noise, _default_noise(settings))
+def _known(
+    policy: Policy, sets: ActionSets | None, asked: Mapping[str, Any]
+) -> ActionSets | OpenSets:
+    """What a policy is told of its arms: action sets, or what was asked of open contexts."""
     if sets is not None:
-        if any(one is not None for one in opened.values()):
-            raise InvalidInput.expected(
-                "learner", "action sets or open contexts, not both", dict(opened)
-            )
-        return ListedLearner(policy, sets, seed=seed, noise=told, **settings)
+        if asked:
+            raise InvalidInput("learner", "pass action sets, or what open contexts need, not both")
+        return sets
     if not policy.open:
-        raise InvalidInput.expected(
-            policy.name, "listed contexts: learner(th.ActionSets(...))", "none"
-        )
-    return OpenLearner(policy, OpenSets(**opened), seed=seed, noise=told, **settings)
+        names = ", ".join(sorted(name for name, kind in POLICIES.items() if kind.open))
+        message = f"needs listed contexts: learner(th.ActionSets(...)); open contexts: {names}"
+        raise InvalidInput(policy.name, message)
+    return OpenSets(**asked)
 
 
 def with_horizon(policy: Policy, horizon: float) -> Policy:
@@ -111,10 +108,6 @@ def with_horizon(policy: Policy, horizon: float) -> Policy:
         return policy
     changes: Any = {"horizon": horizon}
     return replace(policy, **changes)
-
-
-def _default_noise(settings: Mapping[str, Any]) -> float:
-    return CLICK_NOISE if settings.get("rewards") == "bernoulli" else 1.0
 
 
 def with_noise(policy: Policy, noise: float | str | None, default: float) -> tuple[Policy, float]:

@@ -50,15 +50,15 @@ def decide(reference: Any, context: int, arms: Ints) -> Decided:
     choice = choose(state, context, arms)
     _report(state, progress, context, arms, choice, explored)
     record_choice(state.ledger, context, choice.row)
-    one = progress[0]
-    return choice.row, choice.label, one.gap, one.probability, one.explored
+    last = progress[0]
+    return choice.row, choice.label, last.gap, last.probability, last.explored
 
 
 @compiled
-def decide_open(reference: Any, features: Floats, blocks: Ints) -> Decided:
-    """The same for features (n, w) that nobody listed, about blocks (n,) of theta.
+def decide_open(reference: Any, blocks: Ints, features: Floats) -> Decided:
+    """The same for open contexts: features (n, w) about blocks (n,) of theta.
 
-    If one is no usable number, row -1.
+    Row -1 if a feature is no usable number.
     """
     state, progress = reference.target.state, reference.target.progress
     rows, firsts, ledger = state.regression.rows, state.regression.firsts, state.ledger
@@ -75,8 +75,8 @@ def decide_open(reference: Any, features: Floats, blocks: Ints) -> Decided:
     choice = choose(state, 0, arms)
     _report(state, progress, 0, arms, choice, explored)
     record_round(ledger, 0)
-    one = progress[0]
-    return choice.row, choice.label, one.gap, one.probability, one.explored
+    last = progress[0]
+    return choice.row, choice.label, last.gap, last.probability, last.explored
 
 
 @kernel

@@ -7,7 +7,7 @@ Compiled functions on that state do the work, registered with `@implements` (sha
 
 from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -24,10 +24,7 @@ from thrifty.policies.shared.ledger import Renumbering, carry_ledger
 from thrifty.problem.action_sets import ActionSets
 
 if TYPE_CHECKING:
-    pass
-
-if TYPE_CHECKING:
-    from thrifty.learners.start import FeatureMap, ListedLearner, OpenLearner
+    from thrifty.learners.start import FeatureMap, Learner
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,21 +53,6 @@ class Policy:
         """
         raise NotImplementedError
 
-    @overload
-    def learner(
-        self, sets: ActionSets, seed: int = 0, *, noise: float | str | None = None, **settings: Any
-    ) -> "ListedLearner": ...
-    @overload
-    def learner(
-        self,
-        *,
-        seed: int = 0,
-        dimension: int | None = None,
-        columns: Sequence[str] | None = None,
-        features: "FeatureMap | None" = None,
-        noise: float | str | None = None,
-        **settings: Any,
-    ) -> "OpenLearner": ...
     def learner(
         self,
         sets: ActionSets | None = None,
@@ -80,21 +62,14 @@ class Policy:
         columns: Sequence[str] | None = None,
         features: "FeatureMap | None" = None,
         noise: float | str | None = None,
+        horizon: float | None = None,
         **settings: Any,
-    ) -> "ListedLearner | OpenLearner":
-        """Use the policy online: choose, learn, explain, save.
+    ) -> "Learner":
+        """Use the policy online: choose, learn, explain, save. See `th.learner`."""
+        from thrifty.learners.start import learner
 
-        sets: the arms of all contexts; or dimension, how many features arms will have when they
-        come; or columns, the names of these; or features, a map that makes them. noise: standard
-        deviation of the rewards, or `estimate` where a policy can; by default `estimate` or else 1,
-        or 1/2 for clicks.
-        settings: rewards, expire_after, expired_reward, most_waiting, probability_draws (see
-        Learner).
-        """
-        from thrifty.learners.start import start_learner
-
-        opened = {"dimension": dimension, "columns": columns, "features": features}
-        return start_learner(self, sets, opened, seed=seed, noise=noise, settings=settings)
+        opened: Any = {"dimension": dimension, "columns": columns, "features": features}
+        return learner(self, sets, seed, noise=noise, horizon=horizon, **opened, **settings)
 
     def estimates(self, state: Any, rows: Floats) -> tuple[Floats, Floats]:
         """Estimated means (k,) of rows (k, d), and their standard errors (k,) in units of noise."""

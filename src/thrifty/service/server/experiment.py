@@ -6,13 +6,11 @@ the last bit: `decide`, `reward`, `expire` and `change` make events, `replay` ca
 
 import json
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import thrifty as th
 from thrifty.errors import NOTHING, InvalidInput
 from thrifty.learners.learner import Learner
-from thrifty.learners.listed import ListedLearner
-from thrifty.learners.open_contexts import OpenLearner
 from thrifty.learners.start import CLICK_NOISE, with_noise
 from thrifty.policies import policy as named_policy
 from thrifty.problem.action_sets import ActionSets
@@ -65,7 +63,7 @@ class Experiment:
 
     def check_decision(self, asked: dict[str, Any]) -> None:
         """Raise what `decide` would raise about what is asked."""
-        if isinstance(self.learner, ListedLearner):
+        if not self.learner.sets.open:
             if asked.get("context") is None:
                 raise InvalidInput.expected(
                     "context", "the name of a context (they are listed)", NOTHING
@@ -82,7 +80,7 @@ class Experiment:
         for key in ("context", "available"):
             if asked.get(key) is not None:
                 raise InvalidInput.expected(key, "nothing (contexts are open)", asked[key])
-        cast(OpenLearner, self.learner).check_offer(asked["features"], asked.get("names"))
+        self.learner.check_offer(asked["features"], names=asked.get("names"))
 
     def decide(self, id: str, asked: dict[str, Any], at: int) -> Event:
         """Take a decision that was checked; asked: context or features, names, available."""
@@ -148,9 +146,9 @@ class Experiment:
     # what events do
 
     def _choose(self, given: dict[str, Any]) -> th.Decision:
-        if isinstance(self.learner, ListedLearner):
+        if not self.learner.sets.open:
             return self.learner.choose(given["context"], given.get("available"))
-        return cast(OpenLearner, self.learner).choose(given["features"], given.get("names"))
+        return self.learner.choose(given["features"], names=given.get("names"))
 
     def _decided(self, id: str, given: dict[str, Any], decided: th.Decision, at: int) -> Event:
         self.waiting[id] = _new(Waiting, (decided.id, at))  # faster than Waiting(...)
@@ -241,10 +239,10 @@ def check_settings(settings: dict[str, Any]) -> None:
         raise InvalidInput.expected(
             "policy", "one that fits into memory", settings["policy"]
         ) from None
-    if isinstance(learner, ListedLearner):
+    if not learner.sets.open:
         decision = learner.choose(0)
     else:
-        decision = cast(OpenLearner, learner).choose([[0.0] * settings["dimension"]])
+        decision = learner.choose([[0.0] * settings["dimension"]])
     learner.learn(decision, 0.0)
     _check_expiry(learner, settings.get("expire"))
 
@@ -283,8 +281,8 @@ def _sets(contexts: list[dict[str, Any]]) -> ActionSets:
     )
 
 
-def _listed(experiment: Experiment, where: str) -> ListedLearner:
-    if not isinstance(experiment.learner, ListedLearner):
+def _listed(experiment: Experiment, where: str) -> Learner:
+    if experiment.learner.sets.open:
         raise InvalidInput.expected(where, "an experiment with listed contexts", experiment.name)
     return experiment.learner
 

@@ -6,7 +6,6 @@ from typing import Any
 
 from thrifty.errors import ThriftyError
 from thrifty.learners.decisions import ArmReport, Decision
-from thrifty.learners.listed import ListedLearner
 from thrifty.service.server.experiment import DECIDED, DECISION, EXPIRED, REWARD, Experiment
 from thrifty.service.storage.store import Event
 
@@ -40,7 +39,7 @@ def experiment_reply(experiment: Experiment) -> dict[str, Any]:
     """An ExperimentReply, but for its leader."""
     learner, settings = experiment.learner, experiment.settings
     estimated = learner.policy.estimated_noise(learner.state)
-    listed, expire = isinstance(learner, ListedLearner), settings.get("expire")
+    listed, expire = not learner.sets.open, settings.get("expire")
     return experiment_line(experiment) | {
         "noise": float(learner.noise if estimated is None else estimated),
         "noise_estimated": estimated is not None,

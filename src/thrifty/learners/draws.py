@@ -1,0 +1,63 @@
+"""The random draws of a policy in use, made for many decisions at a time."""
+
+from typing import Any
+
+from thrifty.numerics.arrays import Floats
+from thrifty.numerics.streams import streams
+from thrifty.policies.shared.ledger import Ledger
+
+BLOCK = 256  # decisions whose draws are made at a time
+
+
+class Draws:
+    """Random draws, and the states of the generators from which they can be made again.
+
+    Attributes
+    ----------
+    normals, uniforms : (BLOCK, n) draws of the present block
+    drawn_from : states of both generators before the block
+    first : the first decision that uses the block
+    increment : of the generator of normals: it follows from the seed and never changes
+    """
+
+    normals: Floats
+    uniforms: Floats
+    drawn_from: tuple[Any, Any]
+    first: int
+
+    def __init__(self, seed: int) -> None:
+        _, _, *self._generators = streams(seed, 0)
+        self._next = self._states()
+        self.increment: int = self._next[0]["state"]["inc"]
+
+    def _states(self) -> tuple[Any, Any]:
+        normals, uniforms = self._generators
+        return normals.bit_generator.state, uniforms.bit_generator.state
+
+    def renew(self, ledger: Ledger, made: int, states: tuple[Any, Any] | None = None) -> None:
+        """Make the block of the next decisions, of which `made` were made before.
+
+        states: of both generators; by default those after the last block.
+        """
+        before = self._next if states is None else states
+        normals, uniforms = self._generators
+        normals.bit_generator.state, uniforms.bit_generator.state = before
+        # one instruction, which no signal handler can interrupt
+        self.__dict__.update(
+            normals=normals.standard_normal((BLOCK, ledger.normals.size)),
+            uniforms=uniforms.random((BLOCK, ledger.uniforms.size)),
+            drawn_from=before,
+            first=made,
+            _next=self._states(),
+        )
+
+    def write(self, ledger: Ledger, made: int) -> None:
+        """Write the draws of the next decision into the ledger."""
+        used = made - self.first
+        if used == BLOCK:
+            self.renew(ledger, made)
+            used = 0
+        if self.normals.shape[1]:
+            ledger.normals[:] = self.normals[used]
+        if self.uniforms.shape[1]:
+            ledger.uniforms[:] = self.uniforms[used]

@@ -1,0 +1,79 @@
+"""Decisions without a reward: found by decision or id, and given up when they are too old."""
+
+from typing import Any, NamedTuple
+
+from thrifty.errors import InvalidInput
+from thrifty.learners.decisions import Decision
+from thrifty.numerics.arrays import Floats
+
+
+class Pending(NamedTuple):
+    """A decision whose reward has not arrived."""
+
+    decision: Decision
+    row: int  # of the regression, unless the arm was removed; a block of theta for open contexts
+    label: int
+    features: Floats | None = None  # (w,) of an arm that was removed, or that nobody listed
+    # context, row and vector that counted the decision, -1 where removed; None if they are still
+    # those of the decision
+    counted: tuple[int, int, int] | None = None
+    explored: int = 0  # how many exploration rounds it counts for
+
+
+class PendingDecisions(dict[int, Pending]):
+    """Pending decisions by id.
+
+    Attributes
+    ----------
+    expire_after : a decision is overdue once this many later ones were made; None for never
+    most : so many may be pending; of more the oldest is overdue
+    oldest : no decision before this id is pending
+    """
+
+    def __init__(self, expire_after: int | None, most: int, oldest: int = 0) -> None:
+        super().__init__()
+        self.expire_after, self.most, self.oldest = expire_after, most, oldest
+
+    def find(self, decision: Decision | int, made: int) -> Pending:
+        """The entry of a decision, or of its id; made: how many decisions there were so far."""
+        if isinstance(decision, int):
+            entry, name = self.get(decision), f"decision {decision}"
+        else:
+            check_decision(decision)
+            entry, name = self.get(decision.id), f"decision {decision.id} (arm {decision.name!r})"
+            # a gap of nan differs from itself, but not as text
+            if (
+                entry is not None
+                and entry[0] is not decision
+                and entry[0] != decision
+                and repr(entry[0]) != repr(decision)
+            ):
+                raise InvalidInput("", f"{name} was made by another learner, or changed")
+        if entry is not None:
+            return entry
+        if 0 <= (decision if isinstance(decision, int) else decision.id) < made:
+            why = "is not pending: already rewarded, cancelled or expired, or of another learner"
+        else:
+            why = f"is of another learner: this one has made {made:,} decisions"
+        raise InvalidInput("", f"{name} {why}")
+
+    def decision(self, decision: Decision | int, made: int) -> Decision:
+        """A decision as it is, or the pending one of an id."""
+        if isinstance(decision, int):
+            return self.find(decision, made).decision
+        check_decision(decision)
+        return decision
+
+    def overdue(self, made: int) -> Pending | None:
+        """The oldest pending decision, if it has waited too long or too many are pending."""
+        if not self:
+            return None
+        while self.oldest not in self:
+            self.oldest += 1
+        too_old = self.expire_after is not None and self.oldest + self.expire_after <= made
+        return self[self.oldest] if too_old or len(self) >= self.most else None
+
+
+def check_decision(decision: Any) -> None:
+    if not isinstance(decision, Decision) or not isinstance(decision.id, int):
+        raise InvalidInput.expected("decision", "what choose returned, or its id", decision)

@@ -1,0 +1,104 @@
+"""What a learner is told about rewards and pending decisions, and the check of a reward."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from thrifty.errors import InvalidInput, UnknownName
+from thrifty.numerics.arrays import RANGE, Floats, finite_number, finite_numbers
+
+REWARDS = ("gaussian", "bernoulli")
+LARGEST_REWARD = 1 / RANGE
+MOST_DRAWS = 1_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Settings of a learner.
+
+    Attributes
+    ----------
+    rewards : `gaussian`, any numbers; or `bernoulli`, 0 and 1 only, as clicks are
+    expire_after : a decision without a reward is given up after so many later ones; never by
+        default
+    expired_reward : the reward it is then learned with; by default it is cancelled
+    most_waiting : at most so many decisions are pending; then the oldest is given up
+    probability_draws : posterior draws that estimate `Decision.probability` where it has no closed
+        form (lints); 0 leaves it None
+    """
+
+    rewards: str = "gaussian"
+    expire_after: int | None = None
+    expired_reward: float | None = None
+    most_waiting: int = 1_000_000
+    probability_draws: int = 0
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> "Settings":
+        """Settings by name."""
+        known = [field.name for field in fields(cls)]
+        for name in values:
+            if name not in known:
+                raise UnknownName("setting of a learner", name, known)
+        return cls(**values)
+
+    def __post_init__(self) -> None:
+        if self.rewards not in REWARDS:
+            raise InvalidInput.expected("rewards", " or ".join(REWARDS), self.rewards)
+        if self.expire_after is not None:
+            self._whole("expire_after", 1)
+        if self.expired_reward is not None:
+            object.__setattr__(self, "expired_reward", _number(self.expired_reward))
+        self._whole("most_waiting", 1)
+        self._whole("probability_draws", 0, MOST_DRAWS)
+
+    def _whole(self, key: str, least: int, most: int | None = None) -> None:
+        """Check that a setting is a whole number between two bounds."""
+        value = getattr(self, key)
+        whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+        if not whole or value < least or (most is not None and value > most):
+            bounds = f"of at least {least}" if most is None else f"from {least} to {most:,}"
+            raise InvalidInput.expected(key, f"a whole number {bounds}", value)
+        object.__setattr__(self, key, int(value))
+
+    def to_json(self) -> dict[str, Any]:
+        """As files keep them."""
+        return asdict(self)
+
+    def check_reward(self, reward: float) -> float:
+        """A reward as a number; raises what `learn` would raise about it."""
+        if type(reward) is not float or not -LARGEST_REWARD < reward < LARGEST_REWARD:
+            reward = _number(reward)
+        if reward != 0.0 and reward != 1.0 and self.rewards == "bernoulli":
+            raise _no_click(reward)
+        return reward
+
+    def check_rewards(self, rewards: Any, count: int) -> Floats:
+        """Rewards (n,) of as many decisions that were taken elsewhere."""
+        numbers = finite_numbers(rewards, "rewards")
+        too_large = np.flatnonzero(~(np.abs(numbers) < LARGEST_REWARD))
+        if too_large.size:
+            place = f"rewards[{too_large[0]}]"
+            expected = f"a number below {LARGEST_REWARD:g}"
+            raise InvalidInput.expected(place, expected, numbers[too_large[0]])
+        if len(numbers) != count:
+            expected = f"{count} numbers (one for each row)"
+            raise InvalidInput.expected("rewards", expected, len(numbers))
+        if self.rewards == "bernoulli":
+            for reward in numbers[(numbers != 0) & (numbers != 1)]:
+                raise _no_click(float(reward))
+        return numbers
+
+
+def _number(reward: float) -> float:
+    click = isinstance(reward, bool | np.bool_)
+    number = finite_number(int(reward) if click else reward, "reward")
+    if not abs(number) < LARGEST_REWARD:
+        raise InvalidInput.expected("reward", f"a number below {LARGEST_REWARD:g}", reward)
+    return number
+
+
+def _no_click(reward: float) -> InvalidInput:
+    return InvalidInput.expected("reward", "0 or 1 (rewards are bernoulli)", reward)
