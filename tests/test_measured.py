@@ -256,7 +256,7 @@ def test_other_kinds_and_rivals():
     own = {n: cells(kinds, n, "thrifty") for n in ("1e3", "1e4", "1e5")}
     mean = "relative regret"
     ratios = between([float(short(one[mean])) for one in own.values()], 2)
-    assert f"On other kinds of instances it has {ratios}, " in words("README.md")
+    assert f"On other families it has {ratios}. " in words("README.md")
     assert f"`thrifty` has {short(own['1e3'][mean])} of the regret" in page
     assert f"at n = 1e3, {short(own['1e4'][mean])} at 1e4 and {short(own['1e5'][mean], 1)}" in page
     assert f"where V-IDS has {short(cells(kinds, '1e5', vids)[mean])}, " in page
