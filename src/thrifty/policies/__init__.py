@@ -83,23 +83,25 @@ def policy(spec: str) -> Policy:
 
 def describe() -> list[dict[str, Any]]:
     """All policies: name, definition, parameters with defaults and meanings, labels."""
-    entries = []
-    for name, kind in POLICIES.items():
-        text = inspect.getdoc(kind) or ""
-        meanings = {
-            key: " ".join(words.split())
-            for key, words in re.findall(r"^(\w+) : (.*(?:\n    .*)*)", text, flags=re.MULTILINE)
+    shared = _meanings(Policy)
+    return [
+        {
+            "name": name,
+            "definition": first_paragraph(kind),
+            "parameters": kind.parameters(),
+            "meanings": {key: (shared | _meanings(kind))[key] for key in kind.parameters()},
+            "labels": kind.labels,
         }
-        entries.append(
-            {
-                "name": name,
-                "definition": first_paragraph(kind),
-                "parameters": kind.parameters(),
-                "meanings": meanings,
-                "labels": kind.labels,
-            }
-        )
-    return entries
+        for name, kind in POLICIES.items()
+    ]
+
+
+def _meanings(kind: type[Policy]) -> dict[str, str]:
+    """The meanings of parameters in the docstring of a class, each as one line."""
+    pairs = re.findall(
+        r"^(\w+) : (.*(?:\n    .*)*)", inspect.getdoc(kind) or "", flags=re.MULTILINE
+    )
+    return {key: " ".join(words.split()) for key, words in pairs if words != "see Policy"}
 
 
 def _value(text: str) -> float | str | None:

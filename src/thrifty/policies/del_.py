@@ -12,12 +12,13 @@ from typing import ClassVar, NamedTuple
 
 from thrifty.compiler.compilation import kernel
 from thrifty.numerics.arrays import Floats, Ints
-from thrifty.numerics.regression import Regression, observe, start_regression
+from thrifty.numerics.regression import Regression, start_regression
 from thrifty.policies.base import Policy
+from thrifty.policies.shared import parameters
 from thrifty.policies.shared.ledger import Ledger, start_ledger
 from thrifty.policies.shared.plan import Plan, estimate_gaps, solve_if_due, start_plan
 from thrifty.policies.shared.selection import greedy_arm, spanning_arm
-from thrifty.policies.shared.stubs import Choice, choose, implements, learn
+from thrifty.policies.shared.stubs import Choice, choose, implements
 from thrifty.problem.action_sets import ActionSets
 
 INIT, MONOTONE, FORCED, EXPLOIT, MATCHED, WASTED = range(6)
@@ -35,8 +36,8 @@ class DEL(Policy):
     zeta : the program is solved again when det G has grown by a factor of 1 + zeta
     """
 
-    gamma: float = 0.0
-    zeta: float = 0.1
+    gamma: float = parameters.number(0.0, at_least=0)
+    zeta: float = parameters.number(0.1, at_least=0)
 
     name: ClassVar[str] = "del"
     labels: ClassVar[tuple[str, ...]] = (
@@ -47,9 +48,6 @@ class DEL(Policy):
         "matched",
         "wasted",
     )
-
-    def check(self) -> None:
-        self._at_least(0, "gamma", "zeta")
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
         return State(
@@ -104,11 +102,6 @@ def _choose(state: State, context: int, arms: Ints) -> Choice:
         plan, ledger, regression.rows, state.noise, regression.totals[0].logdet, state.growth
     )
     return _match(state, arms, scale)
-
-
-@implements(learn, State)
-def _learn(state: State, row: int, label: int, reward: float) -> None:
-    observe(state.regression, row, reward)
 
 
 @kernel

@@ -16,6 +16,7 @@ from thrifty.numerics.arrays import FixedBools, Floats, Ints
 from thrifty.numerics.regression import Regression, observe, start_regression
 from thrifty.numerics.widths import level
 from thrifty.policies.base import Policy
+from thrifty.policies.shared import parameters
 from thrifty.policies.shared.ledger import Ledger, Renumbering, start_ledger
 from thrifty.policies.shared.plan import Plan, estimate_gaps, solve_plan, start_plan
 from thrifty.policies.shared.selection import greedy_arm
@@ -35,19 +36,15 @@ class EndOA(Policy):
     Parameters
     ----------
     c : constant of the lower-order term of f_n
-    horizon : rounds to plan for; that of the run by default
+    horizon : see Policy
     """
 
-    c: float = 1.0
-    horizon: float | None = None
+    c: float = parameters.number(1.0, at_least=0)
+    horizon: float | None = parameters.horizon()
 
     name: ClassVar[str] = "endoa"
     labels: ClassVar[tuple[str, ...]] = ("init", "exploit", "matched", "recovery")
     one_context: ClassVar[bool] = True
-
-    def check(self) -> None:
-        self._at_least(0, "c")
-        self._check_horizon()
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
         if sets.contexts > 1:

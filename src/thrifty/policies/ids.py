@@ -44,6 +44,7 @@ from thrifty.numerics.arrays import Floats, Ints
 from thrifty.numerics.regression import Regression, observe, start_regression
 from thrifty.numerics.widths import oful_width
 from thrifty.policies.base import Policy
+from thrifty.policies.shared import parameters
 from thrifty.policies.shared.alternatives import (
     Alternatives,
     add_differences,
@@ -71,20 +72,15 @@ class IDS(Policy):
     correction : whose information is enlarged by the width of the confidence interval, o(x): `ucb`,
         that of the optimistic arm only (the paper's IDS-UCB), or `all`, that of every arm (its
         IDS). On ids-eoo `ucb` has less regret
-    ridge : V starts from ridge times the identity: the prior is N(0, noise^2 / ridge I). By default
-        noise^2, for N(0, I)
+    ridge : see Policy
     """
 
-    correction: str = "ucb"
-    ridge: float | None = None
+    correction: str = parameters.word("ucb", "all")
+    ridge: float | None = parameters.ridge()
 
     name: ClassVar[str] = "ids"
     observed_label: ClassVar[int] = 1  # rewards of `exploit` are not learned from
     labels: ClassVar[tuple[str, ...]] = ("exploit", "greedy", "informative")
-
-    def check(self) -> None:
-        self._one_of("correction", "ucb", "all")
-        self._check_ridge()
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
         ridge = self._ridge(noise)

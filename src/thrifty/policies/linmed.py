@@ -31,20 +31,20 @@ import numpy as np
 
 from thrifty.compiler.compilation import kernel
 from thrifty.errors import InvalidInput
-from thrifty.numerics.arrays import Floats, Ints, WorkSpace, positive_number
+from thrifty.numerics.arrays import Floats, Ints, WorkSpace
 from thrifty.numerics.dense import invert_positive
 from thrifty.numerics.regression import (
     Regression,
-    observe,
     squared_distance,
     start_regression,
     update_arms,
 )
 from thrifty.numerics.widths import oful_width
 from thrifty.policies.base import Policy
+from thrifty.policies.shared import parameters
 from thrifty.policies.shared.ledger import Ledger, start_ledger
 from thrifty.policies.shared.selection import draw_arm, greedy_arm
-from thrifty.policies.shared.stubs import Choice, choose, implements, learn
+from thrifty.policies.shared.stubs import Choice, choose, implements
 from thrifty.problem.action_sets import ActionSets
 
 GREEDY, SAMPLED = range(2)
@@ -63,28 +63,24 @@ class LinMED(Policy):
     ----------
     alpha_emp : weight of the greedy arm
     alpha_opt : weight of the optimal design; what is left is spread evenly
-    ridge : V starts from ridge times the identity: the prior is N(0, noise^2 / ridge I). By default
-        noise^2, for N(0, I)
     delta : probability of failure in beta_t
+    ridge : see Policy
     """
 
-    alpha_emp: float = 0.99
-    alpha_opt: float = 0.005
-    ridge: float | None = None
-    delta: float = 0.01
+    alpha_emp: float = parameters.number(0.99, at_least=0)
+    alpha_opt: float = parameters.number(0.005, at_least=0)
+    ridge: float | None = parameters.ridge()
+    delta: float = parameters.number(0.01, above=0, below=1)
 
     name: ClassVar[str] = "linmed"
     labels: ClassVar[tuple[str, ...]] = ("greedy", "sampled")
 
     def check(self) -> None:
-        self._at_least(0, "alpha_emp", "alpha_opt")
-        if self.alpha_emp + self.alpha_opt > 1:
-            total = self.alpha_emp + self.alpha_opt
+        total = self.alpha_emp + self.alpha_opt
+        if total > 1:
             raise InvalidInput.expected(
                 "linmed: alpha_emp + alpha_opt", "a sum of at most 1", total
             )
-        self._check_ridge()
-        positive_number(self.delta, "linmed: delta", below=1.0)
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
         ridge, (k, d) = self._ridge(noise), sets.rows.shape
@@ -158,11 +154,6 @@ def _choose(state: State, context: int, arms: Ints) -> Choice:
     p[greedy] = 0.0
     row = draw_arm(p, arms, point / rest)
     return Choice(row, SAMPLED)
-
-
-@implements(learn, State)
-def _learn(state: State, row: int, label: int, reward: float) -> None:
-    observe(state.regression, row, reward)
 
 
 @kernel

@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from thrifty.numerics.arrays import Ints
-from thrifty.numerics.regression import Regression, observe, update_arms
+from thrifty.numerics.regression import Regression, update_arms
 from thrifty.numerics.widths import level, oful_width
 from thrifty.policies.base import Policy
+from thrifty.policies.shared import parameters
 from thrifty.policies.shared.ledger import Ledger, discounted_rounds, start_ledger
 from thrifty.policies.shared.selection import optimistic_arm
-from thrifty.policies.shared.stubs import Choice, choose, implements, learn
+from thrifty.policies.shared.stubs import Choice, choose, implements
 from thrifty.problem.action_sets import ActionSets
 
 
@@ -30,37 +31,25 @@ class LinUCB(Policy):
         level f_n of oam's analysis: about half as wide in square; `anytime`, the theorem's width
         with delta = 1 / t^3 in round t; or `alpha`, noise times alpha, the same in every round, as
         in practice. The last two need no horizon
-    ridge : V starts from ridge times the identity: the prior is N(0, noise^2 / ridge I). By default
-        noise^2, for N(0, I)
     alpha : the width in units of noise, used by `alpha`
     c : constant of the lower-order term of f_n, used by `fn`
     delta : probability of failure, used by `oful` and `fn`; 1 / horizon by default
     size : upper bound on ||theta||, used by `oful` and `anytime`
-    horizon : rounds to plan for; that of the run by default
-    forgetting : effective memory in rewards: what was seen counts less by a share 1 / forgetting
-        with each later one. By default nothing is forgotten
+    ridge, horizon, forgetting : see Policy
     """
 
-    width: str = "oful"
-    ridge: float | None = None
-    alpha: float = 1.0
-    c: float = 1.0
-    delta: float | None = None
-    size: float = 1.0
-    horizon: float | None = None
-    forgetting: float | None = None
+    width: str = parameters.word("oful", "fn", "anytime", "alpha")
+    ridge: float | None = parameters.ridge()
+    alpha: float = parameters.number(1.0, at_least=0)
+    c: float = parameters.number(1.0, at_least=0)
+    delta: float | None = parameters.number(None, above=0, below=1)
+    size: float = parameters.number(1.0, at_least=0)
+    horizon: float | None = parameters.horizon()
+    forgetting: float | None = parameters.forgetting()
 
     name: ClassVar[str] = "linucb"
     labels: ClassVar[tuple[str, ...]] = ("optimistic",)
     open: ClassVar[bool] = True
-
-    def check(self) -> None:
-        self._one_of("width", "oful", "fn", "anytime", "alpha")
-        self._check_ridge()
-        self._at_least(0, "alpha", "c", "size")
-        self._probability("delta")
-        self._check_horizon()
-        self._check_forgetting()
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
         ridge, log_inverse_delta = self._ridge(noise), 0.0
@@ -117,8 +106,3 @@ def _choose(state: State, context: int, arms: Ints) -> Choice:
             state.size,
         )
     return Choice(optimistic_arm(regression, arms, width), 0)
-
-
-@implements(learn, State)
-def _learn(state: State, row: int, label: int, reward: float) -> None:
-    observe(state.regression, row, reward)

@@ -15,6 +15,7 @@ from thrifty.compiler.compilation import kernel
 from thrifty.compiler.records import Record, Records
 from thrifty.numerics.arrays import FixedFloats, Floats, Ints
 from thrifty.policies.base import Policy
+from thrifty.policies.shared import parameters
 from thrifty.policies.shared.ledger import Ledger, Renumbering, start_ledger
 from thrifty.policies.shared.plan import Plan, estimate_gaps, solve_plan, start_plan
 from thrifty.policies.shared.selection import highest_value_arm, least_played_arm
@@ -38,15 +39,12 @@ class OSSB(Policy):
     zeta : the program is solved again when the pulls of some arm have grown by a factor of 1 + zeta
     """
 
-    epsilon: float = 0.0
-    gamma: float = 0.0
-    zeta: float = 0.1
+    epsilon: float = parameters.number(0.0, at_least=0)
+    gamma: float = parameters.number(0.0, at_least=0)
+    zeta: float = parameters.number(0.1, at_least=0)
 
     name: ClassVar[str] = "ossb"
     labels: ClassVar[tuple[str, ...]] = ("init", "exploit", "forced", "matched")
-
-    def check(self) -> None:
-        self._at_least(0, "epsilon", "gamma", "zeta")
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
         vectors = len(sets.vectors)

@@ -43,6 +43,7 @@ from thrifty.numerics.arrays import Floats, Ints, Rows
 from thrifty.numerics.dense import invert_positive
 from thrifty.numerics.regression import Regression, observe, start_regression
 from thrifty.policies.base import Policy
+from thrifty.policies.shared import parameters
 from thrifty.policies.shared.ledger import Ledger, Renumbering, start_ledger
 from thrifty.policies.shared.selection import best_row, draw_arm, greedy_arm
 from thrifty.policies.shared.stubs import Choice, choose, implements, learn
@@ -73,33 +74,23 @@ class SOLID(Policy):
     reset : `yes` or `no`, whether weights and lambda start anew with each phase
     level : factor of beta_t, the level at which alternatives count as ruled out; 2 is what the
         lower bound asks for
-    ridge : V starts from ridge times the identity: the prior is N(0, noise^2 / ridge I). By default
-        noise^2, for N(0, I)
-    horizon : rounds to plan for; that of the run by default
+    ridge, horizon : see Policy
     """
 
-    kappa: float = 1.0
-    z: float = 10.0
-    weight_step: float = 0.5
-    price_step: float = 0.1
-    decay: float = 0.0
-    reset: str = "yes"
-    level: float = 1.0
-    ridge: float | None = None
-    horizon: float | None = None
+    kappa: float = parameters.number(1.0, at_least=0)
+    z: float = parameters.number(10.0, at_least=1)
+    weight_step: float = parameters.number(0.5, above=0)
+    price_step: float = parameters.number(0.1, above=0)
+    decay: float = parameters.number(0.0, at_least=0)
+    reset: str = parameters.word("yes", "no")
+    level: float = parameters.number(1.0, above=0)
+    ridge: float | None = parameters.ridge()
+    horizon: float | None = parameters.horizon()
 
     name: ClassVar[str] = "solid"
     # agreed: drawn from the weights, and the greedy arm
     observed_label: ClassVar[int] = 1  # rewards of `exploit` are not learned from
     labels: ClassVar[tuple[str, ...]] = ("exploit", "agreed", "explored")
-
-    def check(self) -> None:
-        self._at_least(0, "kappa", "decay")
-        self._at_least(1, "z")
-        self._above(0, "weight_step", "price_step", "level")
-        self._check_ridge()
-        self._one_of("reset", "yes", "no")
-        self._check_horizon()
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
         log_n = math.log(self._planned_rounds(horizon))

@@ -34,6 +34,7 @@ from thrifty.numerics.regression import (
     update_arms,
 )
 from thrifty.policies.base import Policy
+from thrifty.policies.shared import parameters
 from thrifty.policies.shared.ledger import Ledger, Renumbering, discounted_rounds, start_ledger
 from thrifty.policies.shared.selection import draw_arm, greedy_arm, least_ratio
 from thrifty.policies.shared.stubs import Choice, choose, implements, learn, probability
@@ -60,22 +61,16 @@ class Thrifty(Policy):
         given
     caution : 0 explores for what greedy play is expected to lose; 1 may spend as much on
         exploration in a round as Thompson sampling would on the most promising arm
-    forgetting : effective memory in rewards: what was seen counts less by a share 1 / forgetting
-        with each later one. By default nothing is forgotten
+    forgetting : see Policy
     """
 
-    noise: str = "estimate"
-    caution: float = 0.6
-    forgetting: float | None = None
+    noise: str = parameters.word("estimate", "known")
+    caution: float = parameters.number(0.6, at_least=0)
+    forgetting: float | None = parameters.forgetting()
 
     name: ClassVar[str] = "thrifty"
     labels: ClassVar[tuple[str, ...]] = ("exploit", "explore")
     open: ClassVar[bool] = True
-
-    def check(self) -> None:
-        self._one_of("noise", "estimate", "known")
-        self._at_least(0, "caution")
-        self._check_forgetting()
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
         k, d = len(sets.rows), sets.dimension

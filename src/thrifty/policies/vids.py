@@ -35,16 +35,12 @@ from thrifty.compiler.compilation import kernel
 from thrifty.errors import InvalidInput
 from thrifty.numerics.arrays import FixedFloats, Floats, Ints, WorkSpace, finite_number
 from thrifty.numerics.dense import cholesky_blocks
-from thrifty.numerics.regression import (
-    Regression,
-    observe,
-    squared_distance,
-    update_arms,
-)
+from thrifty.numerics.regression import Regression, squared_distance, update_arms
 from thrifty.policies.base import Policy
+from thrifty.policies.shared import parameters
 from thrifty.policies.shared.ledger import Ledger, start_ledger
 from thrifty.policies.shared.selection import greedy_arm, least_ratio
-from thrifty.policies.shared.stubs import Choice, choose, implements, learn, probability
+from thrifty.policies.shared.stubs import Choice, choose, implements, probability
 from thrifty.problem.action_sets import ActionSets
 
 EXPLOIT, EXPLORE = range(2)
@@ -61,16 +57,13 @@ class VIDS(Policy):
     samples : S, how many samples of theta stand for its posterior; an even number
     draws : `once`, samples are made from the same normals in every round; or `anew`, from others in
         each round, as in the source, which takes longer
-    ridge : V starts from ridge times the identity: the prior is N(0, noise^2 / ridge I). By default
-        noise^2, for N(0, I)
-    forgetting : effective memory in rewards: what was seen counts less by a share 1 / forgetting
-        with each later one. By default nothing is forgotten
+    ridge, forgetting : see Policy
     """
 
     samples: float = 200.0
-    draws: str = "once"
-    ridge: float | None = None
-    forgetting: float | None = None
+    draws: str = parameters.word("once", "anew")
+    ridge: float | None = parameters.ridge()
+    forgetting: float | None = parameters.forgetting()
 
     name: ClassVar[str] = "vids"
     labels: ClassVar[tuple[str, ...]] = ("exploit", "explore")
@@ -80,9 +73,6 @@ class VIDS(Policy):
         samples = finite_number(self.samples, "vids: samples")
         if samples < 2 or samples % 2 != 0:
             raise InvalidInput.expected("vids: samples", "an even number of at least 2", samples)
-        self._one_of("draws", "once", "anew")
-        self._check_ridge()
-        self._check_forgetting()
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
         k, d, width = len(sets.rows), sets.dimension, sets.rows.shape[1]
@@ -176,11 +166,6 @@ def _probability(state: State, context: int, arms: Ints, row: int) -> float:
     pair = _least_pair(state.regrets, state.variances, arms)
     second = pair.probability if row == pair.second else 0.0
     return second + (1.0 - pair.probability if row == pair.first else 0.0)
-
-
-@implements(learn, State)
-def _learn(state: State, row: int, label: int, reward: float) -> None:
-    observe(state.regression, row, reward)
 
 
 @kernel
