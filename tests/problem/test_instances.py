@@ -124,9 +124,7 @@ def test_changes_are_kept_in_the_file(tmp_path):
     text = (tmp_path / "changing.toml").read_text()
     assert text.endswith("\n[[changes]]\nround = 2000\ntheta = [0.3333333333333333, -2e-300]\n")
     assert th.instance(tmp_path / "changing.toml") == problem
-    assert th.Instance.from_toml(text) == problem
     before, _, after = text.partition("\n[[changes]]")
-    assert th.Instance.from_toml(before) == changing()
     assert changing().to_toml() == before  # as it was before there were changes
     assert after
 

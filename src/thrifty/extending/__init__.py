@@ -6,7 +6,6 @@ that state, registered with `@implements`, do the work; Numba compiles them:
 
     choose(state, context, arms) -> Choice      one of the rows in arms (n,), and a label index
     learn(state, row, label, reward) -> None    update the state by a reward
-
     value(state, row) -> float                  estimated mean reward of a row
 
 For states with a field `regression`, `learn` and `value` have defaults: least squares. Functions

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from thrifty.errors import NOTHING, BadFile, InvalidInput, UnknownName
-from thrifty.files import parse_toml, read_toml, toml_literal, write_whole
+from thrifty.files import read_toml, toml_literal, write_whole
 from thrifty.numerics.arrays import Bools, Floats, Ints, finite_numbers, positive_number
 from thrifty.problem.action_sets import ActionSets, default_names
 from thrifty.problem.changes import Change, checked_changes, checked_theta
@@ -142,11 +142,6 @@ class Instance:
             return _from_document(read_toml(Path(path))[0], default_name=stem)
         except (InvalidInput, UnknownName) as error:
             raise BadFile(f"{path}: {error}") from None
-
-    @classmethod
-    def from_toml(cls, text: str) -> "Instance":
-        """The instance that a TOML text describes."""
-        return _from_document(parse_toml(text, "text"), default_name="")
 
     def __eq__(self, other: object) -> bool:
         return (
