@@ -53,7 +53,7 @@ def test_instances_and_bounds_say_what_they_want():
         th.lower_bound("fixed-u0.1")
     with pytest.raises(
         th.InvalidInput,
-        match=r"probabilities\[1\]: a positive number \(leave a context out that never comes\)",
+        match=r"probabilities\[1\]: 0 is not positive: leave out",
     ):
         th.Instance(th.ActionSets([np.eye(2), np.eye(2)]), theta=[1, 0], probabilities=[1, 0])
 
@@ -218,7 +218,7 @@ HEAD = "theta = [1, 0]\n[[contexts]]\n"
         ),
         (
             HEAD + "arms = [[1, 0]]\nprobability = 0.5\n[[contexts]]\narms = [[1, 0]]\n",
-            "contexts[1].probability: a number (contexts[0] has one) expected, got nothing",
+            "contexts[1].probability: a number (other contexts have one) expected, got nothing",
         ),
         (
             HEAD + "arms = [[1, 0]]\nprobablity = 1\n",

@@ -180,11 +180,8 @@ def _law(probabilities: ArrayLike | None, contexts: int) -> Floats:
             "probabilities", f"{contexts} numbers (one per context)", len(law)
         )
     for m in np.flatnonzero(law <= 0):
-        raise InvalidInput.expected(
-            f"probabilities[{m}]",
-            "a positive number (leave a context out that never comes)",
-            float(law[m]),
-        )
+        advice = "leave out contexts that never occur"
+        raise InvalidInput(f"probabilities[{m}]", f"{law[m]:g} is not positive: {advice}")
     if abs(law.sum() - 1) > 1e-9:
         raise InvalidInput.expected("probabilities", "numbers that sum to 1", float(law.sum()))
     return law
@@ -223,16 +220,14 @@ def _from_document(document: Mapping[str, Any], *, default_name: str) -> Instanc
         context_names=[table.get("name", names[m]) for m, table in enumerate(contexts)],
         arm_names=[table.get("arm_names", default_names(len(table["arms"]))) for table in contexts],
     )
-    given = [m for m, table in enumerate(contexts) if "probability" in table]
-    if given and len(given) < len(contexts):
-        missing = next(m for m, table in enumerate(contexts) if "probability" not in table)
-        raise InvalidInput.expected(
-            f"contexts[{missing}].probability", f"a number (contexts[{given[0]}] has one)", NOTHING
-        )
+    without = [m for m, table in enumerate(contexts) if "probability" not in table]
+    if 0 < len(without) < len(contexts):
+        where = f"contexts[{without[0]}].probability"
+        raise InvalidInput.expected(where, "a number (other contexts have one)", NOTHING)
     return Instance(
         sets,
         theta=document["theta"],
-        probabilities=[table["probability"] for table in contexts] if given else None,
+        probabilities=None if without else [table["probability"] for table in contexts],
         noise=document.get("noise", 1.0),
         name=document.get("name", default_name),
         changes=_changes(document.get("changes", [])),
