@@ -232,7 +232,7 @@ HEAD = "theta = [1, 0]\n[[contexts]]\n"
         ),
         (
             HEAD + "arms = [[1, 0]]\narm_names = 5\n",
-            "arm_names[0]: a list of strings expected, got 5",
+            "arm_names[0]: a list of names expected, got 5",
         ),
         (
             "noise = 1" + "0" * 400 + "\n" + HEAD + "arms = [[1, 0]]\n",

@@ -5,11 +5,11 @@ A name is a family with parameters, `end-of-optimism:eps=0.01,a=2`, or an alias 
 `random-theta:seed=each`.
 """
 
-import inspect
 import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from thrifty.errors import InvalidInput, UnknownName
 from thrifty.numerics.arrays import Floats
 from thrifty.problem.action_sets import ActionSets
 from thrifty.problem.instances import Instance, inner_products
-from thrifty.problem.specs import first_paragraph, split_parameters
+from thrifty.problem.specs import first_paragraph, parsed, split_parameters
 
 
 @dataclass(frozen=True)
@@ -27,22 +27,11 @@ class Family:
 
     name: str
     make: Callable[..., Instance]
+    parameters: dict[str, float | str]  # with their defaults
+    definition: str
     bounds: dict[str, tuple[float, float]]  # of parameters; numbers that are not whole lie between
     members: tuple[str, ...]  # its names in the catalog
     sizes_vary: bool  # whether the seed decides how many contexts and arms there are
-
-    @property
-    def parameters(self) -> dict[str, float | str]:
-        """Every parameter with its default."""
-        return {
-            key: parameter.default
-            for key, parameter in inspect.signature(self.make).parameters.items()
-        }
-
-    @property
-    def definition(self) -> str:
-        """The first paragraph of the function's docstring."""
-        return first_paragraph(self.make)
 
 
 FAMILIES: dict[str, Family] = {}
@@ -140,15 +129,11 @@ def _parameters(family: Family, pairs: str) -> dict[str, float | str]:
     for key, text in split_parameters(
         pairs, family.parameters, owner=family.name, where=f"{family.name}:"
     ).items():
-        whole, where = isinstance(family.parameters[key], int), f"{family.name}:{key}"
-        try:
-            parameters[key] = value = type(family.parameters[key])(text)
-        except ValueError:
-            kind = "a whole number" if whole else "a number"
-            raise InvalidInput.expected(where, kind, text) from None
-        if key in family.bounds and not isinstance(value, str):
+        kind, where = type(family.parameters[key]), f"{family.name}:{key}"
+        parameters[key] = value = parsed(text, kind, where)
+        if key in family.bounds:
             low, high = family.bounds[key]
-            if not whole:
+            if kind is float:
                 _require(low < value < high, where, f"a number between {low:g} and {high:g}", value)
             elif high < math.inf:
                 _require(low <= value <= high, where, f"a number from {low} to {high}", value)
@@ -168,15 +153,18 @@ def _family(
 
     def register(make: Callable[..., Instance]) -> Callable[..., Instance]:
         ALIASES.update({alias: f"{name}:{pairs}" for alias, pairs in (aliases or {}).items()})
-        members = tuple(aliases or [name])
-        FAMILIES[name] = Family(name, make, {"seed": (0, math.inf)} | bounds, members, sizes_vary)
+        FAMILIES[name] = Family(
+            name,
+            make,
+            parameters={key: value.default for key, value in signature(make).parameters.items()},
+            definition=first_paragraph(make),
+            bounds={"seed": (0, math.inf)} | bounds,
+            members=tuple(aliases or [name]),
+            sizes_vary=sizes_vary,
+        )
         return make
 
     return register
-
-
-def _sets(*sets: list[list[float]]) -> ActionSets:
-    return ActionSets(sets)
 
 
 def _require(holds: bool, where: str, expected: str, got: float | str) -> None:
@@ -189,7 +177,7 @@ def _fixed(u: float = 0.1) -> Instance:
     """One set (1,0), (0,1), (1-u,5u); theta (1,0). The paper has u = 0.1 and 0.2; below 0.04 the
     arm (0,1) is the cheaper source of information.
     """
-    return Instance(_sets([[1, 0], [0, 1], [1 - u, 5 * u]]), theta=[1, 0])
+    return Instance(ActionSets([np.array([[1, 0], [0, 1], [1 - u, 5 * u]])]), theta=[1, 0])
 
 
 @_family("scenario-one")
@@ -199,13 +187,13 @@ def _scenario_one() -> Instance:
     """
     first: list[list[float]] = [[1, 0, 0], [0, 1, 0], [0.9, 0.5, 0]]
     second: list[list[float]] = [[0, 1, 0], [0, 0, 1], [0, 0.5, 0.9]]
-    return Instance(_sets(first, second), theta=[1, 0, 1], probabilities=[0.3, 0.7])
+    return Instance(ActionSets([first, second]), theta=[1, 0, 1], probabilities=[0.3, 0.7])
 
 
 def _two_contexts(probabilities: list[float]) -> Instance:
     first: list[list[float]] = [[1, 0], [0, 1], [0.9, 0.5]]
     second: list[list[float]] = [[0, 1], [-1, 0], [-1, 0]]
-    return Instance(_sets(first, second), theta=[1, 0], probabilities=probabilities)
+    return Instance(ActionSets([first, second]), theta=[1, 0], probabilities=probabilities)
 
 
 @_family("scenario-two")
@@ -257,7 +245,7 @@ def _end_of_optimism(eps: float = 0.01, a: float = 2.0) -> Instance:
     """(1,0), (0,1), (1-eps,a eps); theta (1,0) (Lattimore and Szepesvari 2017): C = min(2 a^2,
     2/eps) for a >= 1.
     """
-    return Instance(_sets([[1, 0], [0, 1], [1 - eps, a * eps]]), theta=[1, 0])
+    return Instance(ActionSets([np.array([[1, 0], [0, 1], [1 - eps, a * eps]])]), theta=[1, 0])
 
 
 @_family("orthogonal", d=(1, 1000), gap=(0, 1e100))
@@ -284,7 +272,7 @@ def _solid_toy(xi: float = 0.1, p: float = 0.5) -> Instance:
     # with its figures
     first: list[list[float]] = [[1, 0, 0], [0, 1, 0], [1 - xi, 2 * xi, 0]]
     second: list[list[float]] = [[0, 0.6, 0.8], [0, 0, 1], [0, xi / 10, 1 - xi]]
-    return Instance(_sets(first, second), theta=[1, 0, 1], probabilities=[p, 1 - p])
+    return Instance(ActionSets([first, second]), theta=[1, 0, 1], probabilities=[p, 1 - p])
 
 
 @_family("drawn", sizes_vary=True)

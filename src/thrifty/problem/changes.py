@@ -23,18 +23,18 @@ def checked_changes(changes: Any, dimension: int) -> tuple[Change, ...]:
     """Pairs of a round and a theta (d,) as changes, their rounds increasing."""
     if isinstance(changes, str) or not isinstance(changes, Sequence | np.ndarray):
         raise InvalidInput.expected("changes", "a list of (round, theta)", changes)
-    found: list[Change] = []
+    checked: list[Change] = []
     for i, pair in enumerate(changes):
         if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
             raise InvalidInput.expected(f"changes[{i}]", "a round and a theta", pair)
-        earliest = found[-1].round + 1 if found else 1
-        found.append(
+        earliest = checked[-1].round + 1 if checked else 1
+        checked.append(
             Change(
                 _round(pair[0], earliest, f"changes[{i}].round"),
                 checked_theta(pair[1], dimension, f"changes[{i}].theta"),
             )
         )
-    return tuple(found)
+    return tuple(checked)
 
 
 def _round(value: Any, earliest: int, where: str) -> int:

@@ -22,7 +22,7 @@ from thrifty.numerics.streams import Streams
 from thrifty.policies.shared.ledger import record_choice
 from thrifty.policies.shared.stubs import choose, learn
 from thrifty.problem.instances import Instance
-from thrifty.problem.specs import split_parameters
+from thrifty.problem.specs import parsed, split_parameters
 
 REWARDS = ("gaussian", "bernoulli", "student")
 GAUSSIAN, BERNOULLI, STUDENT = range(3)
@@ -87,11 +87,12 @@ def truth_of(instance: Instance, rewards: str = "gaussian") -> Truth:
 
     rewards: `gaussian`, `bernoulli`, `student`; with `:told=2` policies are told twice the noise.
     """
-    name, _, given = rewards.partition(":") if isinstance(rewards, str) else ("", "", "")
+    name, _, pairs = rewards.partition(":") if isinstance(rewards, str) else ("", "", "")
     if name not in REWARDS:
         raise InvalidInput.expected("rewards", " or ".join(REWARDS), rewards)
-    parameters = split_parameters(given, ("told",), owner=name, where="rewards: ")
-    factor = positive_number(_number(parameters.get("told", "1")), "rewards: told")
+    parameters = split_parameters(pairs, ("told",), owner=name, where="rewards: ")
+    told = parsed(parameters.get("told", "1"), float, "rewards: told")
+    factor = positive_number(told, "rewards: told")
     kind = REWARDS.index(name)
     if kind == BERNOULLI:
         _check_bernoulli(instance)
@@ -121,13 +122,6 @@ def cut_rounds(instance: Instance, truth: Truth, rounds: int) -> Iterator[range]
         truth.means[:], truth.gaps[:] = piece.means, piece.gaps
         start = change.round
     yield range(start, rounds)
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise InvalidInput.expected("rewards: told", "a number", text) from None
 
 
 @kernel
