@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from thrifty.allocation.arms import Outcome, allocate_stepwise
-from thrifty.allocation.verification import FEASIBLE, is_well_conditioned, verify
+from thrifty.allocation.verification import FEASIBLE, Claim, is_well_conditioned, verify
 from thrifty.allocation.working_sets import FEASIBILITY
 from thrifty.compiler.interrupts import interruptible
 from thrifty.display import frame, html
@@ -165,10 +165,10 @@ def allocate(
 
     def solve() -> Outcome:
         with _one_blas_thread(arms.features.size):
-            found = allocate_stepwise(
+            fields = allocate_stepwise(
                 *arms, sigma, known, base is None, pulls, prices, warm is not None, tolerance, stop
             )
-        return Outcome(*found)
+        return Outcome(*fields)
 
     outcome = interruptible(solve, stop) if k * d * d > LONG else solve()
     remarks: list[str] = []
@@ -178,7 +178,8 @@ def allocate(
             f"shares up to {VANISHING:g} are neglected, larger ones may change the value a lot"
         )
     if base is not None:
-        outcome = _verified(outcome, arms, sigma, known, pulls, prices, remarks)
+        with _one_blas_thread(arms.features.size):
+            outcome = _verified(outcome, arms, sigma, known, pulls, prices, remarks)
     return _allocation(pulls, prices, outcome, tolerance, remarks)
 
 
@@ -195,7 +196,7 @@ def _verified(
     explores = bool(pulls.any())
     if explores and is_well_conditioned(arms.features, base, pulls):
         return outcome
-    lower, cost, excess = verify(*arms, noise, base, pulls, prices)
+    lower, cost, excess = verify(Claim(*arms, noise, base, pulls, prices))
     if not explores and FEASIBLE < excess <= FEASIBILITY:
         remarks.append(
             f"base information misses a constraint by {excess:.1g} of its value and counts as "

@@ -1,7 +1,7 @@
 """Epsilon-greedy: the greedy arm, or with a small probability any arm (Langford and Zhang 2007)."""
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from thrifty.compiler.compilation import kernel
 from thrifty.numerics.arrays import Ints
@@ -32,9 +32,9 @@ class EGreedy(Policy):
     ridge: float | None = parameters.ridge()
     forgetting: float | None = parameters.forgetting()
 
-    name: ClassVar[str] = "egreedy"
-    labels: ClassVar[tuple[str, ...]] = ("exploit", "forced")
-    open: ClassVar[bool] = True
+    name = "egreedy"
+    labels = ("exploit", "forced")
+    open = True
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
         return State(

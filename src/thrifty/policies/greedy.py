@@ -1,7 +1,7 @@
 """Greedy: always the arm with the highest estimated mean. The baseline without exploration."""
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from thrifty.numerics.arrays import Ints
 from thrifty.numerics.regression import Regression, update_arms
@@ -25,9 +25,9 @@ class Greedy(Policy):
     ridge: float | None = parameters.ridge()
     forgetting: float | None = parameters.forgetting()
 
-    name: ClassVar[str] = "greedy"
-    labels: ClassVar[tuple[str, ...]] = ("exploit",)
-    open: ClassVar[bool] = True
+    name = "greedy"
+    labels = ("exploit",)
+    open = True
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
         return State(start_ledger(sets), self._regression(sets, self._ridge(noise)))

@@ -35,20 +35,20 @@ and 28.2 +- 0.3 for LinUCB. Read off the authors' figure these are about 28, 40 
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from thrifty.compiler.compilation import kernel
 from thrifty.numerics.arrays import Floats, Ints
 from thrifty.numerics.regression import Regression, observe, start_regression
+from thrifty.numerics.vectors import fill
 from thrifty.numerics.widths import oful_width
 from thrifty.policies.base import Policy
 from thrifty.policies.shared import parameters
 from thrifty.policies.shared.alternatives import (
     Alternatives,
     add_differences,
-    fill,
     find_alternatives,
     start_alternatives,
     weigh_alternatives,
@@ -78,19 +78,17 @@ class IDS(Policy):
     correction: str = parameters.word("ucb", "all")
     ridge: float | None = parameters.ridge()
 
-    name: ClassVar[str] = "ids"
-    observed_label: ClassVar[int] = 1  # rewards of `exploit` are not learned from
-    labels: ClassVar[tuple[str, ...]] = ("exploit", "greedy", "informative")
+    name = "ids"
+    observed_label = 1  # rewards of `exploit` are not learned from
+    labels = ("exploit", "greedy", "informative")
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
-        ridge = self._ridge(noise)
         return State(
             start_ledger(sets, uniforms=1),
-            start_regression(sets.rows, ridge=ridge),
+            start_regression(sets.rows, ridge=self._ridge(noise)),
             start_alternatives(sets),
             Offer(*(np.zeros(len(sets.rows)) for _ in Offer._fields)),
             noise=noise,
-            ridge=ridge,
             all_arms=self.correction == "all",
         )
 
@@ -109,7 +107,7 @@ class Offer(NamedTuple):
 
     near: Floats  # (k,) width times the distance from the greedy row
     far: Floats  # (k,) the same from its rival, the row with the largest upper bound on the gap
-    own: Floats  # (k,) the same from the row under consideration
+    around: Floats  # (k,) the same from the row under consideration
     moments: Floats  # (k,) sum of q_z <nu_z - theta_hat, x>^2
     bounds: Floats  # (k,) lower bounds on the information ratio
     along: Floats  # (k,)
@@ -123,7 +121,6 @@ class State(NamedTuple):
     alternatives: Alternatives
     offer: Offer
     noise: float
-    ridge: float
     all_arms: bool
 
 
@@ -152,15 +149,8 @@ def _learn(state: State, row: int, label: int, reward: float) -> None:
 @kernel
 def _width(state: State, rounds: float) -> float:
     """The root of beta(rounds)."""
-    rounds, regression = max(2.0, rounds), state.regression
-    return oful_width(
-        regression.totals[0].logdet,
-        regression.theta.size,
-        state.ridge,
-        math.log(rounds * math.log(rounds)),
-        state.noise,
-        1.0,
-    )
+    rounds = max(2.0, rounds)
+    return oful_width(state.regression, math.log(rounds * math.log(rounds)), state.noise, 1.0)
 
 
 @kernel
@@ -181,20 +171,20 @@ def _draw_arm(state: State, context: int, arms: Ints, greedy: int, width: float)
     information = _information(state, greedy, _correction(state, greedy, optimistic, width))
     for n in range(arms.size):
         row = arms[n]
-        own_gap = max(means[rival] + offer.far[row], means[greedy] + offer.near[row]) - means[row]
+        least_gap = max(means[rival] + offer.far[row], means[greedy] + offer.near[row]) - means[row]
         most = _information_bound(state, row, _correction(state, row, optimistic, width))
-        ratio = least_ratio(gap, information, own_gap, most).ratio
+        ratio = least_ratio(gap, information, least_gap, most).ratio
         offer.bounds[row] = math.inf if row == greedy else ratio
     other, best = greedy, Mixture(0.0, math.inf)
     while True:
         row = _least(offer.bounds, arms)
         if not offer.bounds[row] < best.ratio:
             return other if state.ledger.uniforms[0] < best.probability else greedy
-        _distances(state, first, stop, row, width, offer.own)
-        own_rival = _rival(means, offer.own, arms)
-        own_gap = means[own_rival] + offer.own[own_rival] - means[row]
-        own = _information(state, row, _correction(state, row, optimistic, width))
-        mixture = least_ratio(gap, information, own_gap, own)
+        _distances(state, first, stop, row, width, offer.around)
+        upper = _rival(means, offer.around, arms)
+        row_gap = means[upper] + offer.around[upper] - means[row]
+        row_information = _information(state, row, _correction(state, row, optimistic, width))
+        mixture = least_ratio(gap, information, row_gap, row_information)
         if mixture.ratio < best.ratio:
             other, best = row, mixture
         offer.bounds[row] = math.inf

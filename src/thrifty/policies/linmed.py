@@ -25,14 +25,14 @@ What is done differently here, or is left open by the source:
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from thrifty.compiler.compilation import kernel
 from thrifty.errors import InvalidInput
 from thrifty.numerics.arrays import Floats, Ints, WorkSpace
-from thrifty.numerics.dense import invert_positive
+from thrifty.numerics.dense import add_outer, invert_regularised
 from thrifty.numerics.regression import (
     Regression,
     squared_distance,
@@ -51,7 +51,6 @@ GREEDY, SAMPLED = range(2)
 STEPS = 20  # of Fedorov and Wynn, at most
 TOLERANCE = 0.1  # a design is good enough if the largest norm exceeds the mean by this share
 LONGEST_STEP = 0.5  # W stays invertible
-REGULARISATION = 1e-6  # added to the diagonal of W, as a share of its trace
 TIE = 1e-9  # norms that differ by less than this share are equal: the first arm counts
 
 
@@ -72,8 +71,8 @@ class LinMED(Policy):
     ridge: float | None = parameters.ridge()
     delta: float = parameters.number(0.01, above=0, below=1)
 
-    name: ClassVar[str] = "linmed"
-    labels: ClassVar[tuple[str, ...]] = ("greedy", "sampled")
+    name = "linmed"
+    labels = ("greedy", "sampled")
 
     def check(self) -> None:
         total = self.alpha_emp + self.alpha_opt
@@ -83,10 +82,10 @@ class LinMED(Policy):
             )
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
-        ridge, (k, d) = self._ridge(noise), sets.rows.shape
+        k, d = sets.rows.shape
         return State(
             start_ledger(sets, uniforms=1),
-            start_regression(sets.rows, ridge=ridge, largest_set=sets.largest),
+            start_regression(sets.rows, ridge=self._ridge(noise), largest_set=sets.largest),
             Design(
                 weights=np.zeros(k),
                 norms=np.zeros(k),
@@ -97,7 +96,6 @@ class LinMED(Policy):
             divergences=np.zeros(k),
             probabilities=np.zeros(k),
             noise=noise,
-            ridge=ridge,
             log_inverse_delta=-math.log(self.delta),
             alpha_emp=float(self.alpha_emp),
             alpha_opt=float(self.alpha_opt),
@@ -123,7 +121,6 @@ class State(NamedTuple):
     divergences: WorkSpace  # (k,) F
     probabilities: WorkSpace  # (k,) p, up to a factor
     noise: float
-    ridge: float
     log_inverse_delta: float
     alpha_emp: float
     alpha_opt: float
@@ -178,14 +175,7 @@ def _is_greedy_for_any_design(
 def _find_divergences(state: State, arms: Ints, greedy: int) -> None:
     """F of the rows arms (n,)."""
     regression, ids = state.regression, state.ledger.vector_ids
-    width = oful_width(
-        regression.totals[0].logdet,
-        regression.theta.size,
-        state.ridge,
-        state.log_inverse_delta,
-        state.noise,
-        1.0,
-    )
+    width = oful_width(regression, state.log_inverse_delta, state.noise, 1.0)
     for n in range(arms.size):
         row = arms[n]
         state.divergences[row] = 1.0
@@ -224,14 +214,8 @@ def _start_design(design: Design, rows: Floats, F: Floats, arms: Ints) -> None:
     for n in range(arms.size):
         row = arms[n]
         design.weights[row] = 1.0 / arms.size
-        for i in range(d):
-            share = F[row] / arms.size * rows[row, i]
-            trace += share * rows[row, i]
-            for j in range(i + 1):
-                W[i, j] += share * rows[row, j]
-    for i in range(d):
-        W[i, i] += REGULARISATION * trace if trace > 0.0 else 1.0
-    invert_positive(W, inverse)
+        trace = add_outer(W, F[row] / arms.size, rows[row], trace)
+    invert_regularised(W, trace, inverse)
     for n in range(arms.size):
         row = arms[n]
         design.norms[row] = 0.0

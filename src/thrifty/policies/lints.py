@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -44,9 +44,9 @@ class LinTS(Policy):
     horizon: float | None = parameters.horizon()
     forgetting: float | None = parameters.forgetting()
 
-    name: ClassVar[str] = "lints"
-    labels: ClassVar[tuple[str, ...]] = ("sampled",)
-    open: ClassVar[bool] = True
+    name = "lints"
+    labels = ("sampled",)
+    open = True
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
         d = sets.dimension

@@ -8,7 +8,7 @@ bounded regret is about a width that grows with t and fails with probability 1 /
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from thrifty.numerics.arrays import Ints
 from thrifty.numerics.regression import Regression, update_arms
@@ -47,13 +47,12 @@ class LinUCB(Policy):
     horizon: float | None = parameters.horizon()
     forgetting: float | None = parameters.forgetting()
 
-    name: ClassVar[str] = "linucb"
-    labels: ClassVar[tuple[str, ...]] = ("optimistic",)
-    open: ClassVar[bool] = True
+    name = "linucb"
+    labels = ("optimistic",)
+    open = True
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
-        ridge, log_inverse_delta = self._ridge(noise), 0.0
-        fixed_width = noise * self.alpha
+        log_inverse_delta, fixed_width = 0.0, noise * self.alpha
         if self.width in ("oful", "fn"):
             n = self._planned_rounds(
                 1.0 / max(self.delta, 1e-300) if horizon is None and self.delta else horizon
@@ -63,9 +62,8 @@ class LinUCB(Policy):
             fixed_width = noise * math.sqrt(f_n)
         return State(
             start_ledger(sets),
-            self._regression(sets, ridge),
+            self._regression(sets, self._ridge(noise)),
             noise=noise,
-            ridge=ridge,
             size=float(self.size),
             log_inverse_delta=log_inverse_delta,
             fixed=self.width in ("fn", "alpha"),
@@ -80,7 +78,6 @@ class State(NamedTuple):
     ledger: Ledger
     regression: Regression
     noise: float
-    ridge: float
     size: float
     log_inverse_delta: float
     fixed: bool  # whether the width is the same in every round: `fn` or `alpha`
@@ -97,12 +94,5 @@ def _choose(state: State, context: int, arms: Ints) -> Choice:
         t = discounted_rounds(state.ledger, regression.kept) + 1.0
         log_inverse_delta = 3.0 * math.log(t)
     if not state.fixed:
-        width = oful_width(
-            regression.totals[0].logdet,
-            regression.theta.size,
-            state.ridge,
-            log_inverse_delta,
-            state.noise,
-            state.size,
-        )
+        width = oful_width(regression, log_inverse_delta, state.noise, state.size)
     return Choice(optimistic_arm(regression, arms, width), 0)

@@ -6,7 +6,7 @@ those of its LaTeX source. Rewards have standard deviation sigma here, 1 in the 
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -58,8 +58,8 @@ class OAM(Policy):
     forced: str = parameters.word("least", "spanner")
     horizon: float | None = parameters.horizon()
 
-    name: ClassVar[str] = "oam"
-    labels: ClassVar[tuple[str, ...]] = ("init", "exploit", "forced", "matched", "wasted")
+    name = "oam"
+    labels = ("init", "exploit", "forced", "matched", "wasted")
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
         log_n = math.log(self._planned_rounds(horizon))

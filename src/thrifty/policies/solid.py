@@ -33,14 +33,14 @@ What the source leaves open, and how it is done here:
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from thrifty.compiler.compilation import kernel
 from thrifty.compiler.records import Record, Records
 from thrifty.numerics.arrays import Floats, Ints, Rows
-from thrifty.numerics.dense import invert_positive
+from thrifty.numerics.dense import add_outer, invert_regularised
 from thrifty.numerics.regression import Regression, observe, start_regression
 from thrifty.policies.base import Policy
 from thrifty.policies.shared import parameters
@@ -51,7 +51,6 @@ from thrifty.problem.action_sets import ActionSets
 
 EXPLOIT, AGREED, DRAWN = range(3)
 HIGHEST_PRICE = 10.0  # of lambda; rarely reached
-REGULARISATION = 1e-6  # added to the diagonal of W, as a share of its trace
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,10 +86,10 @@ class SOLID(Policy):
     ridge: float | None = parameters.ridge()
     horizon: float | None = parameters.horizon()
 
-    name: ClassVar[str] = "solid"
+    name = "solid"
     # agreed: drawn from the weights, and the greedy arm
-    observed_label: ClassVar[int] = 1  # rewards of `exploit` are not learned from
-    labels: ClassVar[tuple[str, ...]] = ("exploit", "agreed", "explored")
+    observed_label = 1  # rewards of `exploit` are not learned from
+    labels = ("exploit", "agreed", "explored")
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
         log_n = math.log(self._planned_rounds(horizon))
@@ -238,8 +237,7 @@ def _hardest_rival(state: State, inverse: Floats) -> Rival:
 def _step(state: State, context: int, t: float) -> None:
     """One step of w and lambda, at the theta' that W tells least from theta."""
     saddle, progress = state.saddle, state.saddle.progress
-    _compute_information(state, context, t)
-    invert_positive(saddle.information, saddle.inverse)
+    _invert_information(state, context, t)
     rival = _hardest_rival(state, saddle.inverse)
     _find_shift(state, rival)
     # sqrt(gamma_t) / sigma
@@ -327,19 +325,14 @@ def _end_phase(state: State) -> None:
 
 
 @kernel
-def _compute_information(state: State, context: int, t: float) -> None:
-    """W = sum of frequency w phi phi^T, its lower triangle, regularised."""
+def _invert_information(state: State, context: int, t: float) -> None:
+    """W^-1 for W = sum of frequency w phi phi^T, regularised."""
     ledger, rows = state.ledger, state.regression.rows
     weights, W = state.saddle.weights, state.saddle.information
-    d, trace = rows.shape[1], 0.0
+    trace = 0.0
     W[:] = 0.0
     for m in range(ledger.visits.size):
         frequency = _frequency(ledger, m, context, t)
         for row in range(ledger.offsets[m], ledger.offsets[m + 1]):
-            weight = frequency * weights[row]
-            for i in range(d):
-                trace += weight * rows[row, i] * rows[row, i]
-                for j in range(i + 1):
-                    W[i, j] += weight * rows[row, i] * rows[row, j]
-    for i in range(d):
-        W[i, i] += REGULARISATION * trace if trace > 0.0 else 1.0
+            trace = add_outer(W, frequency * weights[row], rows[row], trace)
+    invert_regularised(W, trace, state.saddle.inverse)

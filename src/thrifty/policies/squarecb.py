@@ -15,7 +15,7 @@ the rounds t, so that no horizon is needed.
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -45,9 +45,9 @@ class SquareCB(Policy):
     ridge: float | None = parameters.ridge()
     forgetting: float | None = parameters.forgetting()
 
-    name: ClassVar[str] = "squarecb"
-    labels: ClassVar[tuple[str, ...]] = ("greedy", "sampled")
-    open: ClassVar[bool] = True
+    name = "squarecb"
+    labels = ("greedy", "sampled")
+    open = True
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
         return State(

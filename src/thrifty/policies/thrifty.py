@@ -19,7 +19,7 @@ Steps 2 and 3 are repeated only when estimates have changed enough to matter.
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -68,9 +68,9 @@ class Thrifty(Policy):
     caution: float = parameters.number(0.6, at_least=0)
     forgetting: float | None = parameters.forgetting()
 
-    name: ClassVar[str] = "thrifty"
-    labels: ClassVar[tuple[str, ...]] = ("exploit", "explore")
-    open: ClassVar[bool] = True
+    name = "thrifty"
+    labels = ("exploit", "explore")
+    open = True
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
         k, d = len(sets.rows), sets.dimension

@@ -27,7 +27,7 @@ LinTS with the same prior is 37.0 +- 0.7 (tests/policies/test_sampling.py).
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -65,9 +65,9 @@ class VIDS(Policy):
     ridge: float | None = parameters.ridge()
     forgetting: float | None = parameters.forgetting()
 
-    name: ClassVar[str] = "vids"
-    labels: ClassVar[tuple[str, ...]] = ("exploit", "explore")
-    open: ClassVar[bool] = True
+    name = "vids"
+    labels = ("exploit", "explore")
+    open = True
 
     def check(self) -> None:
         samples = finite_number(self.samples, "vids: samples")
@@ -218,8 +218,8 @@ def _sample_best_arms(
         _find_shift(posterior, normals, start, noise)
         pair = _best_arms(regression, arms, shift)
         if pair.plus != greedy or pair.minus != greedy:  # the shifts of the greedy arm cancel
-            own = 2.0 * regression.means[greedy]
-            total += share * (pair.highest_plus + pair.highest_minus - own)
+            greedy_means = 2.0 * regression.means[greedy]
+            total += share * (pair.highest_plus + pair.highest_minus - greedy_means)
         chances[pair.plus] += share
         chances[pair.minus] += share
         if pair.plus != pair.minus:  # else the shifts cancel, without rounding errors

@@ -17,6 +17,7 @@ from thrifty.compiler.compilation import kernel
 from thrifty.compiler.records import Record, Records
 from thrifty.numerics.arrays import Floats
 from thrifty.numerics.regression import Regression
+from thrifty.numerics.vectors import fill
 from thrifty.policies.shared.ledger import Ledger
 from thrifty.policies.shared.selection import best_row
 from thrifty.problem.action_sets import ActionSets
@@ -120,13 +121,6 @@ def weigh_alternatives(alternatives: Alternatives) -> None:
             for i in range(shift.size):
                 add_differences(moments[i], weight * slopes[row] ** 2 * shift[i], shift, 0.0)
     extremes[0].total = total
-
-
-@kernel
-def fill(out: Floats, value: float) -> None:
-    """out (n,) = value."""
-    for n in range(out.size):
-        out[n] = value
 
 
 @kernel
