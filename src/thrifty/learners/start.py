@@ -9,6 +9,7 @@ from thrifty.learners.features import FeatureMap
 from thrifty.learners.listed import ListedLearner
 from thrifty.learners.open_contexts import OpenLearner, OpenSets
 from thrifty.learners.plain import PlainLearner
+from thrifty.policies import check_open
 from thrifty.policies import policy as named_policy
 from thrifty.policies.base import Policy
 from thrifty.policies.shared.plain import AnyPolicy, PlainPolicy, check_plain, name_of
@@ -98,10 +99,7 @@ def start_learner(
                 "learner", "action sets or open contexts, not both", dict(opened)
             )
         return ListedLearner(policy, sets, seed=seed, noise=told, **settings)
-    if not policy.open:
-        raise InvalidInput.expected(
-            policy.name, "listed contexts: learner(th.ActionSets(...))", "none"
-        )
+    check_open(policy)
     return OpenLearner(policy, OpenSets(**opened), seed=seed, noise=told, **settings)
 
 

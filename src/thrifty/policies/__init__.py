@@ -60,6 +60,14 @@ def policy(spec: str) -> Policy:
     return kind(**{key: _value(value) for key, value in values.items()})
 
 
+def check_open(policy: Policy) -> None:
+    """Raise InvalidInput unless a policy can play open contexts."""
+    if not policy.open:
+        names = ", ".join(name for name, kind in POLICIES.items() if kind.open)
+        advice = f"needs listed contexts, th.ActionSets; open contexts can be played by {names}"
+        raise InvalidInput(policy.name, advice)
+
+
 def describe() -> list[dict[str, Any]]:
     """All policies: name, definition, parameters with defaults and meanings, labels."""
     shared = _meanings(Policy)

@@ -34,8 +34,8 @@ class Policy:
 
     ridge : V starts from ridge times the identity: the prior is N(0, noise^2 / ridge I). By default
         noise^2, for N(0, I)
-    forgetting : effective memory in rewards: what was seen counts less by a share 1 / forgetting
-        with each later one. By default nothing is forgotten
+    forgetting : effective memory in rewards: each new reward multiplies the weight of earlier ones
+        by 1 - 1 / forgetting. By default nothing is forgotten
     horizon : rounds to plan for; that of the run by default
     """
 

@@ -8,8 +8,8 @@ numbered as in docs/thrifty.md; none of it is proved:
 
 1. the model: theta ~ N(0, scale I), and the noise, both learned from the rewards;
 2. the greedy arm x^, and for each other arm x of the set its gap and the standard error of that;
-3. what greedy play may lose to x: the expected improvement of x over x^, and a share `caution` of
-   what Thompson sampling would pay for x;
+3. the expected loss of greedy play to x: the expected improvement of x over x^, and a share
+   `caution` of what Thompson sampling would pay for x;
 4. the question: is x better? drawn in proportion to what may be lost to it;
 5. the information of a pull: how far it would move the estimated gap between x and x^, squared;
 6. the mixture of x^ and one other arm with the least information ratio.
@@ -50,7 +50,7 @@ DIMENSIONS = 4  # per factor 1 + GROWTH of det V: in many dimensions it grows fa
 
 @dataclass(frozen=True, kw_only=True)
 class Thrifty(Policy):
-    """Mix the greedy arm with the one that best tells whether another arm is better.
+    """Mix the greedy arm with the arm that best resolves whether some other arm is better.
 
     There is nothing to tune. caution is a choice: more of it costs regret in most runs and makes
     bad runs rarer.

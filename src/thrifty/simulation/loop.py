@@ -1,7 +1,7 @@
 """The compiled loop of one replication, for every policy.
 
 In each round a context is drawn, the policy chooses, a reward is drawn, the policy learns, and its
-regret is recorded. One draw of the noise stream is used per round, whatever arm is played.
+regret is recorded. One draw of the stream of rewards is used per round, whatever arm is played.
 
 The compiled loop knows one theta. Where theta changes it ends, and is called again with other means
 and gaps in the same arrays.
@@ -138,13 +138,13 @@ def draw_context(law: Floats, uniform: float) -> int:
 
 
 @kernel
-def draw_reward(truth: Truth, row: int, noise: np.random.Generator) -> float:
-    """The reward of a row: one draw of the noise stream, whatever the row."""
+def draw_reward(truth: Truth, row: int, stream: np.random.Generator) -> float:
+    """The reward of a row: one draw of the stream, whatever the row."""
     if truth.rewards == BERNOULLI:
-        return 1.0 if noise.random() < truth.means[row] else 0.0
+        return 1.0 if stream.random() < truth.means[row] else 0.0
     if truth.rewards == STUDENT:
-        return truth.means[row] + truth.noise * student_quantile(noise.random())
-    return truth.means[row] + truth.noise * noise.standard_normal()
+        return truth.means[row] + truth.noise * student_quantile(stream.random())
+    return truth.means[row] + truth.noise * stream.standard_normal()
 
 
 @kernel
@@ -181,17 +181,17 @@ def _loop(game: Game, stop: int) -> None:
     state, truth, score, streams = game.state, game.truth, game.score, game.streams
     ledger, offsets = state.ledger, state.ledger.offsets
     normals, uniforms, counters = ledger.normals, ledger.uniforms, ledger.counters
-    contexts, noise = streams.contexts, streams.noise
-    own_normals, own_uniforms = streams.normals, streams.uniforms
+    contexts, rewards = streams.contexts, streams.rewards
+    normal_stream, uniform_stream = streams.normals, streams.uniforms
     while counters[0].rounds < stop:
         context = draw_context(truth.law, contexts.random()) if truth.law.size > 1 else 0
         for i in range(normals.size):
-            normals[i] = own_normals.standard_normal()
+            normals[i] = normal_stream.standard_normal()
         for i in range(uniforms.size):
-            uniforms[i] = own_uniforms.random()
+            uniforms[i] = uniform_stream.random()
         choice = choose(state, context, truth.rows[offsets[context] : offsets[context + 1]])
         record_choice(ledger, context, choice.row)
-        learn(state, choice.row, choice.label, draw_reward(truth, choice.row, noise))
+        learn(state, choice.row, choice.label, draw_reward(truth, choice.row, rewards))
         gap = truth.gaps[choice.row]
         score_round(score, choice.label, gap, counters[0].rounds, ledger.chosen)
 
@@ -204,14 +204,14 @@ def _play(reference: Any, stop: int) -> None:
 
 @compiled
 def _set_up(
-    state: Any, truth: Truth, score: Score, contexts: Any, noise: Any, normals: Any, uniforms: Any
+    state: Any, truth: Truth, score: Score, contexts: Any, rewards: Any, normals: Any, uniforms: Any
 ) -> Any:
     """A reference to the game.
 
     Generators come one by one: inside a tuple they would make Numba look at the type of every array
     again, for a millisecond.
     """
-    game = Game(state, truth, score, Streams(contexts, noise, normals, uniforms))
+    game = Game(state, truth, score, Streams(contexts, rewards, normals, uniforms))
     return Reference(game)  # type: ignore[no-untyped-call]  # Numba makes its constructor
 
 
