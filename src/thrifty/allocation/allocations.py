@@ -19,7 +19,6 @@ from thrifty.numerics.arrays import (
     RANGE,
     Bools,
     Floats,
-    Ints,
     check_range,
     finite_numbers,
     noise_level,
@@ -267,7 +266,7 @@ def _check_arms(features: ArrayLike, gaps: ArrayLike, best: ArrayLike) -> _Arms:
     if differences.shape != (k,):
         raise InvalidInput.expected("gaps", f"{k} numbers (one per arm)", len(differences))
     optimal = _check_flags(best, k)
-    for i in _offenders((differences <= 0) & ~optimal):
+    for i in np.flatnonzero((differences <= 0) & ~optimal):
         raise InvalidInput.expected(
             f"gaps[{i}]", "a positive number (the arm is not best)", float(differences[i])
         )
@@ -282,8 +281,7 @@ def _check_features(features: ArrayLike) -> Floats:
         rows = rows.copy()
     if rows.ndim != 2 or rows.size == 0:
         raise InvalidInput.expected("features", "a (k, d) array with at least one arm", rows.shape)
-    finite = np.asarray(np.isfinite(rows).all(axis=1))
-    for i in _offenders(~finite):
+    for i in np.flatnonzero(~np.isfinite(rows).all(axis=1)):
         raise InvalidInput.expected(f"features[{i}]", "finite numbers", rows[i])
     return rows
 
@@ -300,10 +298,6 @@ def _check_flags(best: ArrayLike, k: int) -> Bools:
     ):
         raise InvalidInput.expected("best", f"{k} flags (one per arm)", best)
     return np.ascontiguousarray(flags, dtype=np.bool_)
-
-
-def _offenders(wrong: Bools) -> Ints:
-    return np.flatnonzero(wrong) if wrong.any() else np.empty(0, dtype=np.int64)
 
 
 def _check_base(base: ArrayLike, d: int) -> Floats:

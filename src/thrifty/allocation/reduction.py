@@ -65,7 +65,9 @@ def reduce_arms(features: Floats, gaps: Floats, best: Bools, noise: float) -> Re
     d = features.shape[1]
     basis, pivots = zero_matrix(d, d), np.empty(d, np.int64)
     optimal_sizes = _squared_lengths(optimal)
-    first = _span(optimal, optimal_sizes, basis, pivots)
+    even = np.empty(optimal_sizes.size)
+    fill(even, 1.0)
+    first = grow_basis(optimal, even, optimal_sizes, basis, 0, pivots)
     neglected = _neglected(optimal, optimal_sizes, first)
     remainders = _remainders(arms.vectors, basis, first)
     neglected = max(neglected, _neglected(remainders, arms.sizes, 0))
@@ -199,17 +201,6 @@ def _select(arms: Arms, kept: Ints) -> Arms:
         rows[j] = arms.rows[kept[j]]
     vectors = take_columns(arms.vectors, kept)
     return Arms(rows, vectors, gather(arms.sizes, kept), gather(arms.costs, kept))
-
-
-@compiled
-def _span(vectors: Floats, sizes: Floats, basis: Floats, pivots: Ints) -> int:
-    """Write an orthonormal basis (d, d) of the span of vectors (d, n), which are overwritten.
-
-    sizes (n,) are the squared lengths that rounding is relative to. Returns the rank.
-    """
-    costs = np.empty(sizes.size)
-    fill(costs, 1.0)
-    return grow_basis(vectors, costs, sizes, basis, 0, pivots)
 
 
 @compiled
