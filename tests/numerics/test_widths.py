@@ -27,9 +27,9 @@ def seen(logdet, ridge):
 def test_oful_width_is_wider_than_the_level():
     """About 50 in square at n = 1e4, d = 2, once V has grown."""
     logdet = 2 * math.log(5e3)
-    assert oful_width(seen(logdet, 1.0), math.log(1e4), 1.0, 1.0) == pytest.approx(
+    assert oful_width(seen(logdet, 1.0), 1.0, math.log(1e4), 1.0, 1.0) == pytest.approx(
         math.sqrt(2 * math.log(1e4) + logdet) + 1
     )
-    assert 45 < oful_width(seen(logdet, 1.0), math.log(1e4), 1.0, 1.0) ** 2 < 55
+    assert 45 < oful_width(seen(logdet, 1.0), 1.0, math.log(1e4), 1.0, 1.0) ** 2 < 55
     # log det V = d log ridge: nothing seen
-    assert oful_width(seen(math.log(4.0), 2.0), 0.5, 0.5, 0.0) == pytest.approx(0.5)
+    assert oful_width(seen(math.log(4.0), 2.0), 2.0, 0.5, 0.5, 0.0) == pytest.approx(0.5)

@@ -186,8 +186,9 @@ def _learn(state: State, row: int, label: int, reward: float) -> None:
 @kernel
 def _width(state: State, rounds: float) -> float:
     """The root of beta(rounds)."""
-    rounds = max(2.0, rounds)
-    return oful_width(state.regression, math.log(rounds * math.log(rounds)), state.noise, 1.0)
+    rounds, ridge = max(2.0, rounds), state.regression.totals[0].ridge
+    log_inverse_delta = math.log(rounds * math.log(rounds))
+    return oful_width(state.regression, ridge, log_inverse_delta, state.noise, 1.0)
 
 
 @kernel

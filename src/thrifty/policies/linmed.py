@@ -175,7 +175,8 @@ def _is_greedy_for_any_design(
 def _find_divergences(state: State, arms: Ints, greedy: int) -> None:
     """F of the rows arms (n,)."""
     regression, ids = state.regression, state.ledger.vector_ids
-    width = oful_width(regression, state.log_inverse_delta, state.noise, 1.0)
+    ridge = regression.totals[0].ridge
+    width = oful_width(regression, ridge, state.log_inverse_delta, state.noise, 1.0)
     for n in range(arms.size):
         row = arms[n]
         state.divergences[row] = 1.0

@@ -52,7 +52,7 @@ class LinUCB(Policy):
     open = True
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
-        log_inverse_delta, fixed_width = 0.0, noise * self.alpha
+        ridge, log_inverse_delta, fixed_width = self._ridge(noise), 0.0, noise * self.alpha
         if self.width in ("oful", "fn"):
             n = self._planned_rounds(
                 1.0 / max(self.delta, 1e-300) if horizon is None and self.delta else horizon
@@ -62,8 +62,9 @@ class LinUCB(Policy):
             fixed_width = noise * math.sqrt(f_n)
         return State(
             start_ledger(sets),
-            self._regression(sets, self._ridge(noise)),
+            self._regression(sets, ridge),
             noise=noise,
+            ridge=ridge,
             size=float(self.size),
             log_inverse_delta=log_inverse_delta,
             fixed=self.width in ("fn", "alpha"),
@@ -78,6 +79,7 @@ class State(NamedTuple):
     ledger: Ledger
     regression: Regression
     noise: float
+    ridge: float
     size: float
     log_inverse_delta: float
     fixed: bool  # whether the width is the same in every round: `fn` or `alpha`
@@ -94,5 +96,5 @@ def _choose(state: State, context: int, arms: Ints) -> Choice:
         t = discounted_rounds(state.ledger, regression.kept) + 1.0
         log_inverse_delta = 3.0 * math.log(t)
     if not state.fixed:
-        width = oful_width(regression, log_inverse_delta, state.noise, state.size)
+        width = oful_width(regression, state.ridge, log_inverse_delta, state.noise, state.size)
     return Choice(optimistic_arm(regression, arms, width), 0)
