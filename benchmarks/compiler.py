@@ -61,7 +61,7 @@ def measure() -> str:
     }
     whole = best["all of them"]
     lines = [
-        "| without | to compile, s | factor | M rounds/s | factor | decision and reward, µs | factor |",
+        "| without | to compile, s | factor | M rounds/s | factor | decision, µs | factor |",
         "|---|---:|---:|---:|---:|---:|---:|",
     ]
     for part, (compiled, rounds, decided) in best.items():

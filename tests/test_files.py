@@ -116,8 +116,6 @@ def test_whole_numbers_of_thousands_of_digits(tmp_path):
     message = r"not valid TOML: a whole number of more than 4300 digits$"
     with pytest.raises(th.BadFile, match=message):
         th.instance(path)
-    with pytest.raises(th.BadFile, match=f"^text: {message}"):
-        th.Instance.from_toml(path.read_text())
     with pytest.raises(th.InvalidInput, match="noise: a number expected, got int without a text"):
         th.Instance(th.ActionSets([[[1]]]), theta=[1], noise=10**5000)
 

@@ -1,6 +1,9 @@
 """Names and parameters: what is asked for is what one gets, and mistakes are named."""
 
+import copy
+import dataclasses
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -38,7 +41,7 @@ def test_specs_are_read_and_written():
         ("oam:c=nan", "oam: c: a finite number expected, got nan"),
         ("oam:c=1,c=2", "oam: c: one value expected, got 'c=1,c=2'"),
         ("oam:forced=never", "oam: forced: least or spanner expected, got 'never'"),
-        ("oam:horizon=0", "oam: horizon: at least one round expected, got 0.0"),
+        ("oam:horizon=0", "oam: horizon: a number of at least 1 expected, got 0.0"),
         ("linucb:width=wide", "linucb: width: oful or fn or anytime or alpha expected, got 'wide'"),
         ("linucb:alpha=-1", "linucb: alpha: a number of at least 0 expected, got -1.0"),
         ("linucb:ridge=0", "linucb: ridge: a number above 0 expected, got 0.0"),
@@ -49,7 +52,7 @@ def test_specs_are_read_and_written():
         ("solid:z=0.5", "solid: z: a number of at least 1 expected, got 0.5"),
         ("solid:weight_step=0", "solid: weight_step: a number above 0 expected, got 0.0"),
         ("solid:reset=perhaps", "solid: reset: yes or no expected, got 'perhaps'"),
-        ("solid:horizon=0", "solid: horizon: at least one round expected, got 0.0"),
+        ("solid:horizon=0", "solid: horizon: a number of at least 1 expected, got 0.0"),
         ("thrifty:noise=unknown", "thrifty: noise: estimate or known expected, got 'unknown'"),
         ("thrifty:caution=-1", "thrifty: caution: a number of at least 0 expected, got -1.0"),
         ("ids:correction=some", "ids: correction: ucb or all expected, got 'some'"),
@@ -61,7 +64,7 @@ def test_specs_are_read_and_written():
         ),
         ("linmed:alpha_opt=-1", "linmed: alpha_opt: a number of at least 0 expected, got -1.0"),
         ("linmed:delta=0", "linmed: delta: a number between 0 and 1 expected, got 0.0"),
-        ("linmed:delta=none", "linmed: delta: a number between 0 and 1 expected, got None"),
+        ("linmed:delta=none", "linmed: delta: a finite number expected, got None"),
         ("vids:samples=3", "vids: samples: an even number of at least 2 expected, got 3.0"),
         ("vids:samples=0", "vids: samples: an even number of at least 2 expected, got 0.0"),
         ("vids:draws=twice", "vids: draws: once or anew expected, got 'twice'"),
@@ -137,6 +140,18 @@ def test_every_parameter_is_described():
     assert [entry["name"] for entry in describe()] == list(POLICIES)
     for entry in describe():
         assert set(entry["meanings"]) == set(entry["parameters"])
+
+
+def test_a_parameter_that_does_not_exist_is_compared_with_those_that_do():
+    with pytest.raises(th.UnknownName, match=r"parameter of thrifty 'forget'.*'forgetting'"):
+        th.Thrifty(forget=1)
+    with pytest.raises(th.UnknownName, match=r"parameter of greedy 'noise'.*ridge, forgetting"):
+        dataclasses.replace(th.Greedy(), noise=1)
+
+
+def test_policies_are_copied_and_pickled():
+    policy = th.LinUCB(width="fn", horizon=100)
+    assert pickle.loads(pickle.dumps(policy)) == policy == copy.deepcopy(policy)
 
 
 def test_policies_are_frozen_and_compared_by_value():

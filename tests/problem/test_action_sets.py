@@ -103,7 +103,7 @@ def test_bad_sets_are_named(sets, message):
             {"context_names": ["a", "a"]},
             "context_names[1]: a name not used before expected, got 'a'",
         ),
-        ({"context_names": "ab"}, "context_names: a list of strings expected, got 'ab'"),
+        ({"context_names": "ab"}, "context_names: a list of names expected, got 'ab'"),
         (
             {"arm_names": [["a", "b"]]},
             "arm_names: a list of 2 (one for each context) expected, got [['a', 'b']]",
@@ -113,10 +113,10 @@ def test_bad_sets_are_named(sets, message):
             "arm_names[1]: a list of 2 (one for each arm) expected, got ['a']",
         ),
         ({"arm_names": 3}, "arm_names: a list of 2 (one for each context) expected, got 3"),
-        ({"arm_names": [["a", "b"], 3]}, "arm_names[1]: a list of strings expected, got 3"),
+        ({"arm_names": [["a", "b"], 3]}, "arm_names[1]: a list of names expected, got 3"),
         (
             {"arm_names": [["a", 1], ["a", "b"]]},
-            "arm_names[0]: a list of strings expected, got ['a', 1]",
+            "arm_names[0][1]: a string expected, got 1",
         ),
     ],
 )

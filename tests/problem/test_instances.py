@@ -53,7 +53,7 @@ def test_instances_and_bounds_say_what_they_want():
         th.lower_bound("fixed-u0.1")
     with pytest.raises(
         th.InvalidInput,
-        match=r"probabilities\[1\]: a positive number \(leave a context out that never comes\)",
+        match=r"probabilities\[1\]: 0 is not positive: leave out",
     ):
         th.Instance(th.ActionSets([np.eye(2), np.eye(2)]), theta=[1, 0], probabilities=[1, 0])
 
@@ -124,9 +124,7 @@ def test_changes_are_kept_in_the_file(tmp_path):
     text = (tmp_path / "changing.toml").read_text()
     assert text.endswith("\n[[changes]]\nround = 2000\ntheta = [0.3333333333333333, -2e-300]\n")
     assert th.instance(tmp_path / "changing.toml") == problem
-    assert th.Instance.from_toml(text) == problem
     before, _, after = text.partition("\n[[changes]]")
-    assert th.Instance.from_toml(before) == changing()
     assert changing().to_toml() == before  # as it was before there were changes
     assert after
 
@@ -220,7 +218,7 @@ HEAD = "theta = [1, 0]\n[[contexts]]\n"
         ),
         (
             HEAD + "arms = [[1, 0]]\nprobability = 0.5\n[[contexts]]\narms = [[1, 0]]\n",
-            "contexts[1].probability: a number (contexts[0] has one) expected, got nothing",
+            "contexts[1].probability: a number (other contexts have one) expected, got nothing",
         ),
         (
             HEAD + "arms = [[1, 0]]\nprobablity = 1\n",
@@ -234,7 +232,7 @@ HEAD = "theta = [1, 0]\n[[contexts]]\n"
         ),
         (
             HEAD + "arms = [[1, 0]]\narm_names = 5\n",
-            "arm_names[0]: a list of strings expected, got 5",
+            "arm_names[0]: a list of names expected, got 5",
         ),
         (
             "noise = 1" + "0" * 400 + "\n" + HEAD + "arms = [[1, 0]]\n",

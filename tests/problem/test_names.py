@@ -33,20 +33,21 @@ def test_many_named_arms(soon):
     assert th.ActionSets([np.ones((MANY, 1))], arm_names=[names]).arm_names == (tuple(names),)
 
 
-def test_many_contexts(soon):
+def test_many_contexts(soon, tmp_path):
     names = [f"context {i}" for i in range(MANY // 2)]
     sets = th.ActionSets([[[1.0]]] * len(names), context_names=names)
     assert [sets.context_index(name) for name in names] == list(range(len(names)))
     problem = th.Instance(sets, theta=[1])
-    assert th.Instance.from_toml(problem.to_toml()) == problem
+    problem.save(tmp_path / "many.toml")
+    assert th.Instance.load(tmp_path / "many.toml") == problem
 
 
-def test_many_contexts_of_which_one_has_no_probability(soon):
+def test_many_contexts_of_which_one_has_no_probability(soon, tmp_path):
     with_one = "[[contexts]]\narms = [[1]]\nprobability = 0.5\n"
-    with pytest.raises(th.InvalidInput, match=rf"contexts\[{MANY // 2}\].probability: a number"):
-        th.Instance.from_toml(
-            "theta = [1]\n" + with_one * (MANY // 2) + "[[contexts]]\narms = [[1]]\n"
-        )
+    path = tmp_path / "many.toml"
+    path.write_text("theta = [1]\n" + with_one * (MANY // 2) + "[[contexts]]\narms = [[1]]\n")
+    with pytest.raises(th.BadFile, match=rf"contexts\[{MANY // 2}\].probability: a number"):
+        th.Instance.load(path)
 
 
 def test_many_instances():

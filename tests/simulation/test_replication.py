@@ -201,6 +201,25 @@ def test_a_plain_policy_with_the_same_decisions_has_the_same_pulls(name):
     assert len(np.unique(compiled[-1])) > 2
 
 
+class Old(Diary):
+    def start(self, sets, *, noise, horizon):
+        pass
+
+
+class Eager(Diary):
+    def learn(self, context, arm, reward, more):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("policy", "message"),
+    [(Old(), "diary: start.*unexpected.*'rng'"), (Eager(), "diary: learn.*missing.*'more'")],
+)
+def test_a_plain_policy_that_takes_other_arguments_is_refused(policy, message):
+    with pytest.raises(th.InvalidInput, match=message):
+        simulate(FIXED, policy, horizon=10)
+
+
 def test_pulls_pooled_by_vector_equal_rounds():
     instance = th.instance("scenario-two")
     state = th.OAM().start(instance.sets, noise=1.0, horizon=5000)

@@ -1,7 +1,6 @@
 """The allocation program: the pulls of each arm that identify the best arms at least regret.
 
-`allocate` is the interface for Python. Compiled code calls `arms.allocate_arms`,
-`differences.allocate_differences` or `working_sets.solve_program`.
+`allocate` is the interface for Python, `arms.allocate_arms` the one for compiled code.
 """
 
 from thrifty.allocation.allocations import Allocation, Status, allocate

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from thrifty.allocation.arms import Outcome, allocate_stepwise
-from thrifty.allocation.verification import FEASIBLE, is_well_conditioned, verify
+from thrifty.allocation.verification import FEASIBLE, Claim, is_well_conditioned, verify
 from thrifty.allocation.working_sets import FEASIBILITY
 from thrifty.compiler.interrupts import interruptible
 from thrifty.display import frame, html
@@ -19,7 +19,6 @@ from thrifty.numerics.arrays import (
     RANGE,
     Bools,
     Floats,
-    Ints,
     check_range,
     finite_numbers,
     noise_level,
@@ -165,10 +164,10 @@ def allocate(
 
     def solve() -> Outcome:
         with _one_blas_thread(arms.features.size):
-            found = allocate_stepwise(
+            fields = allocate_stepwise(
                 *arms, sigma, known, base is None, pulls, prices, warm is not None, tolerance, stop
             )
-        return Outcome(*found)
+        return Outcome(*fields)
 
     outcome = interruptible(solve, stop) if k * d * d > LONG else solve()
     remarks: list[str] = []
@@ -178,7 +177,8 @@ def allocate(
             f"shares up to {VANISHING:g} are neglected, larger ones may change the value a lot"
         )
     if base is not None:
-        outcome = _verified(outcome, arms, sigma, known, pulls, prices, remarks)
+        with _one_blas_thread(arms.features.size):
+            outcome = _verified(outcome, arms, sigma, known, pulls, prices, remarks)
     return _allocation(pulls, prices, outcome, tolerance, remarks)
 
 
@@ -195,7 +195,7 @@ def _verified(
     explores = bool(pulls.any())
     if explores and is_well_conditioned(arms.features, base, pulls):
         return outcome
-    lower, cost, excess = verify(*arms, noise, base, pulls, prices)
+    lower, cost, excess = verify(Claim(*arms, noise, base, pulls, prices))
     if not explores and FEASIBLE < excess <= FEASIBILITY:
         remarks.append(
             f"base information misses a constraint by {excess:.1g} of its value and counts as "
@@ -266,7 +266,7 @@ def _check_arms(features: ArrayLike, gaps: ArrayLike, best: ArrayLike) -> _Arms:
     if differences.shape != (k,):
         raise InvalidInput.expected("gaps", f"{k} numbers (one per arm)", len(differences))
     optimal = _check_flags(best, k)
-    for i in _offenders((differences <= 0) & ~optimal):
+    for i in np.flatnonzero((differences <= 0) & ~optimal):
         raise InvalidInput.expected(
             f"gaps[{i}]", "a positive number (the arm is not best)", float(differences[i])
         )
@@ -281,8 +281,7 @@ def _check_features(features: ArrayLike) -> Floats:
         rows = rows.copy()
     if rows.ndim != 2 or rows.size == 0:
         raise InvalidInput.expected("features", "a (k, d) array with at least one arm", rows.shape)
-    finite = np.asarray(np.isfinite(rows).all(axis=1))
-    for i in _offenders(~finite):
+    for i in np.flatnonzero(~np.isfinite(rows).all(axis=1)):
         raise InvalidInput.expected(f"features[{i}]", "finite numbers", rows[i])
     return rows
 
@@ -299,10 +298,6 @@ def _check_flags(best: ArrayLike, k: int) -> Bools:
     ):
         raise InvalidInput.expected("best", f"{k} flags (one per arm)", best)
     return np.ascontiguousarray(flags, dtype=np.bool_)
-
-
-def _offenders(wrong: Bools) -> Ints:
-    return np.flatnonzero(wrong) if wrong.any() else np.empty(0, dtype=np.int64)
 
 
 def _check_base(base: ArrayLike, d: int) -> Floats:

@@ -10,10 +10,10 @@ import numpy as np
 
 from thrifty.allocation.interior_point import Program
 from thrifty.allocation.reduction import reduce_arms, reduce_arms_with_base
-from thrifty.allocation.vectors import fill
 from thrifty.allocation.working_sets import FEASIBILITY, Solution, solve_program
 from thrifty.compiler.compilation import compiled
 from thrifty.numerics.arrays import Bools, Floats, Ints
+from thrifty.numerics.vectors import fill
 
 
 class Outcome(NamedTuple):
@@ -48,16 +48,11 @@ def allocate_stepwise(
 
     Parameters
     ----------
-    features : (k, d) arms
-    gaps : (k,) suboptimality gaps; positive unless best
-    best : (k,) whether an arm is optimal
-    noise : standard deviation of the rewards
-    base : (d, d) base information
+    features, gaps, best, noise, base, tol : as for `allocate`, but base is an array
     homogeneous : base is zero, and optimal arms get infinitely many pulls (inf). Otherwise base
         includes their information, and they get none
     pulls, prices : (k,) the solution, written in place; if warm, an earlier solution to start from
     warm : whether pulls and prices hold an earlier solution
-    tol : relative gap to certify
     stop : (1,) whether to give up; another thread may set it
 
     Returns the fields of an Outcome.

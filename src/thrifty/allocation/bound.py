@@ -102,17 +102,17 @@ class Bound:
     @property
     def remarks(self) -> tuple[str, ...]:
         """What a reader should know: tolerances, ties, other allocations of the same cost."""
-        found = list(self.solution.remarks)
+        remarks = list(self.solution.remarks)
         if self.tied_contexts:
             several = ", ".join(map(repr, self.tied_contexts[:3]))
             more = f" and {len(self.tied_contexts) - 3} more" if len(self.tied_contexts) > 3 else ""
-            found.append(
+            remarks.append(
                 f"several arms are optimal in context {several}{more}: the theorem assumes one "
                 "optimal arm per context"
             )
         if self.unique is False:
-            found.append("the optimal allocation is not unique: others cost the same")
-        return tuple(found)
+            remarks.append("the optimal allocation is not unique: others cost the same")
+        return tuple(remarks)
 
     @property
     def allocation(self) -> list[Floats]:

@@ -19,19 +19,19 @@ from typing import NamedTuple
 import numpy as np
 
 from thrifty.allocation.certificate import Bounds, dual_bound, primal_bound
-from thrifty.allocation.vectors import fill, largest, total, zero_matrix
 from thrifty.compiler.compilation import compiled, kernel
 from thrifty.numerics.arrays import Bools, Floats
 from thrifty.numerics.dense import (
     MUCH,
     add_gram,
-    copy_matrix,
     factor,
+    factor_information,
     multiply_transposed,
     solve_factored,
     squared_norms,
     whiten,
 )
+from thrifty.numerics.vectors import add_multiple, copy, fill, largest, total, zero_matrix
 
 MAX_ITERATIONS = 80
 PATIENCE = 10  # iterations without a tighter certificate before the method stops
@@ -137,9 +137,7 @@ def _iterate(program: Program, iterate: Iterate, at: Evaluation, tol: float) -> 
 @compiled
 def _evaluate_constraints(program: Program, a: Floats, at: Evaluation) -> bool:
     """Factor A and evaluate g at spend a; False where A is singular to working precision."""
-    copy_matrix(program.base, at.root)
-    add_gram(program.columns, a, at.root)
-    if not factor(at.root, 0.0):
+    if not factor_information(program.base, program.columns, a, at.root):
         return False
     whiten(at.root, program.constraints, at.constraints)
     squared_norms(at.constraints, at.g)
@@ -350,7 +348,7 @@ def _products_after(iterate: Iterate, direction: Iterate) -> float:
     """mu . a + lam . s after the longest step along the direction."""
     a, mu, lam, s = iterate
     da, dmu, dlam, ds = direction
-    primal, dual = _step_to_boundary(a, s, da, ds), _step_to_boundary(mu, lam, dmu, dlam)
+    primal, dual = _steps_to_boundary(iterate, direction)
     products = 0.0
     for j in range(a.size):
         products += (a[j] + primal * da[j]) * (mu[j] + dual * dmu[j])
@@ -399,15 +397,19 @@ def _primal_residual(g: float, s: float) -> float:
 
 
 @kernel
-def _step_to_boundary(x: Floats, y: Floats, dx: Floats, dy: Floats) -> float:
-    """The largest step, at most 1, for which x + step dx and y + step dy stay >= 0."""
-    step = 1.0
+def _steps_to_boundary(iterate: Iterate, direction: Iterate) -> tuple[float, float]:
+    """The largest primal and dual steps, at most 1, for which all variables stay >= 0."""
+    primal = _step_within(iterate.s, direction.s, _step_within(iterate.a, direction.a, 1.0))
+    dual = _step_within(iterate.lam, direction.lam, _step_within(iterate.mu, direction.mu, 1.0))
+    return primal, dual
+
+
+@kernel
+def _step_within(x: Floats, dx: Floats, step: float) -> float:
+    """The largest step, at most as given, for which x + step dx stays >= 0."""
     for i in range(x.size):
         if x[i] + step * dx[i] < 0.0:
             step = -x[i] / dx[i]
-    for i in range(y.size):
-        if y[i] + step * dy[i] < 0.0:
-            step = -y[i] / dy[i]
     return step
 
 
@@ -420,10 +422,9 @@ def _take_step(
     The step is halved while the residual of the dual equation, 1 = J^T lam + mu, is large and has
     grown: the linear model of phi does not hold that far. previous is scratch space.
     """
-    a, mu, lam, s = iterate
-    da, dmu, dlam, ds = direction
-    primal = min(1.0, BOUNDARY * _step_to_boundary(a, s, da, ds))
-    dual = min(1.0, BOUNDARY * _step_to_boundary(mu, lam, dmu, dlam))
+    a, mu, lam, _ = iterate
+    primal, dual = _steps_to_boundary(iterate, direction)
+    primal, dual = min(1.0, BOUNDARY * primal), min(1.0, BOUNDARY * dual)
     allowed = max(DUAL_RESIDUAL, 1.5 * _dual_residual(at.der, mu))
     _copy(iterate, previous)
     while max(primal, dual) > 1e-6:
@@ -442,10 +443,10 @@ def _take_step(
 @kernel
 def _dual_residual(der: Floats, mu: Floats) -> float:
     """max |1 - der - mu|: the residual of the dual equation, relative to the unit costs."""
-    found = 0.0
+    most = 0.0
     for j in range(mu.size):
-        found = max(found, abs(1.0 - der[j] - mu[j]))
-    return found
+        most = max(most, abs(1.0 - der[j] - mu[j]))
+    return most
 
 
 @kernel
@@ -453,25 +454,16 @@ def _add_multiple(
     start: Iterate, direction: Iterate, primal: float, dual: float, out: Iterate
 ) -> None:
     """out = start + primal (da, ds) + dual (dmu, dlam)."""
-    a, mu, lam, s = start
-    da, dmu, dlam, ds = direction
-    out_a, out_mu, out_lam, out_s = out
-    for j in range(a.size):
-        out_a[j] = a[j] + primal * da[j]
-        out_mu[j] = mu[j] + dual * dmu[j]
-    for i in range(s.size):
-        out_s[i] = s[i] + primal * ds[i]
-        out_lam[i] = lam[i] + dual * dlam[i]
+    add_multiple(start.a, primal, direction.a, out.a)
+    add_multiple(start.mu, dual, direction.mu, out.mu)
+    add_multiple(start.lam, dual, direction.lam, out.lam)
+    add_multiple(start.s, primal, direction.s, out.s)
 
 
 @kernel
 def _copy(source: Iterate, out: Iterate) -> None:
     """Copy source to out."""
-    a, mu, lam, s = source
-    out_a, out_mu, out_lam, out_s = out
-    for j in range(a.size):
-        out_a[j] = a[j]
-        out_mu[j] = mu[j]
-    for i in range(s.size):
-        out_lam[i] = lam[i]
-        out_s[i] = s[i]
+    copy(source.a, out.a)
+    copy(source.mu, out.mu)
+    copy(source.lam, out.lam)
+    copy(source.s, out.s)

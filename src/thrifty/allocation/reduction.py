@@ -11,11 +11,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from thrifty.allocation.vectors import copy_range, fill, gather, indices_where, zero_matrix
-from thrifty.compiler.compilation import compiled, kernel
+from thrifty.compiler.compilation import compiled
 from thrifty.numerics.arrays import Bools, Floats, Ints
 from thrifty.numerics.bases import VANISHING, grow_basis, project_off, range_basis
 from thrifty.numerics.dense import copy_matrix, multiply_transposed, squared_norms, take_columns
+from thrifty.numerics.vectors import (
+    copy_range,
+    fill,
+    gather,
+    identity,
+    indices_where,
+    zero_matrix,
+)
 
 # The normal form of an allocation problem, of dimension r with k' informative arms, and the units
 # that translate its solution back. A plain tuple: see compilation.py.
@@ -58,7 +65,9 @@ def reduce_arms(features: Floats, gaps: Floats, best: Bools, noise: float) -> Re
     d = features.shape[1]
     basis, pivots = zero_matrix(d, d), np.empty(d, np.int64)
     optimal_sizes = _squared_lengths(optimal)
-    first = _span(optimal, optimal_sizes, basis, pivots)
+    even = np.empty(optimal_sizes.size)
+    fill(even, 1.0)
+    first = grow_basis(optimal, even, optimal_sizes, basis, 0, pivots)
     neglected = _neglected(optimal, optimal_sizes, first)
     remainders = _remainders(arms.vectors, basis, first)
     neglected = max(neglected, _neglected(remainders, arms.sizes, 0))
@@ -90,8 +99,8 @@ def reduce_arms_with_base(
     d = features.shape[1]
     basis, pivots = zero_matrix(d, d), np.empty(d, np.int64)
     base_rank = range_basis(base, basis)
-    if base_rank == d:  # any basis will do: this one rounds nothing
-        _write_identity(basis)
+    if base_rank == d:
+        basis = identity(d)  # any basis will do: this one rounds nothing
     remainders = _remainders(arms.vectors, basis, base_rank)
     rank = grow_basis(remainders, arms.costs, arms.sizes, basis, base_rank, pivots)
     neglected = _neglected(remainders, arms.sizes, rank)
@@ -101,14 +110,6 @@ def reduce_arms_with_base(
     vectors = _copied(arms.vectors)  # grow_basis overwrites them
     spanning = grow_basis(vectors, arms.costs, arms.sizes, basis, 0, pivots)
     return _normal_form(arms, directions, known, copy_range(pivots, 0, spanning), units, neglected)
-
-
-@kernel
-def _write_identity(matrix: Floats) -> None:
-    """matrix (d, d) = I."""
-    for i in range(matrix.shape[0]):
-        for j in range(matrix.shape[0]):
-            matrix[i, j] = 1.0 if i == j else 0.0
 
 
 @compiled
@@ -177,7 +178,7 @@ def _informative(vectors: Floats, sizes: Floats) -> Ints:
     return indices_where(flags)
 
 
-@kernel
+@compiled
 def _neglected(rest: Floats, sizes: Floats, rank: int) -> float:
     """The largest share, up to VANISHING, of its size (n,) that a column of rest (d, n) has.
 
@@ -185,12 +186,10 @@ def _neglected(rest: Floats, sizes: Floats, rank: int) -> float:
     """
     most = 0.0
     if rank < rest.shape[0]:
+        lengths = _squared_lengths(rest)
         for j in range(sizes.size):
-            length = 0.0
-            for i in range(rest.shape[0]):
-                length += rest[i, j] * rest[i, j]
-            if length <= VANISHING * VANISHING * sizes[j] and length > most * sizes[j]:
-                most = length / sizes[j]
+            if most * sizes[j] < lengths[j] <= VANISHING * VANISHING * sizes[j]:
+                most = lengths[j] / sizes[j]
     return math.sqrt(most)
 
 
@@ -202,17 +201,6 @@ def _select(arms: Arms, kept: Ints) -> Arms:
         rows[j] = arms.rows[kept[j]]
     vectors = take_columns(arms.vectors, kept)
     return Arms(rows, vectors, gather(arms.sizes, kept), gather(arms.costs, kept))
-
-
-@compiled
-def _span(vectors: Floats, sizes: Floats, basis: Floats, pivots: Ints) -> int:
-    """Write an orthonormal basis (d, d) of the span of vectors (d, n), which are overwritten.
-
-    sizes (n,) are the squared lengths that rounding is relative to. Returns the rank.
-    """
-    costs = np.empty(sizes.size)
-    fill(costs, 1.0)
-    return grow_basis(vectors, costs, sizes, basis, 0, pivots)
 
 
 @compiled

@@ -62,8 +62,8 @@ def _has_other_solution(system: Floats, free: Bools) -> bool:
     # the e of the null space, e = null c, with the largest sum over the entries that must be >= 0;
     # if that is 0 they are all 0, and the free ones must have a null space of their own
     weights = null[~free].sum(axis=0)
-    found = linprog(-weights, A_ub=-null[~free], b_ub=np.zeros((~free).sum()), bounds=(-1, 1))
-    if found.status == 0 and -found.fun > DEPENDENT:
+    optimum = linprog(-weights, A_ub=-null[~free], b_ub=np.zeros((~free).sum()), bounds=(-1, 1))
+    if optimum.status == 0 and -optimum.fun > DEPENDENT:
         return True
     smaller = np.linalg.svd(system[:, free], compute_uv=False) if free.any() else np.empty(0)
     return int((smaller > DEPENDENT * singular[0]).sum()) < free.sum()

@@ -13,11 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from thrifty.allocation.vectors import zero_matrix
 from thrifty.compiler.compilation import compiled, kernel
 from thrifty.numerics.arrays import Bools, Floats, Ints
 from thrifty.numerics.bases import range_basis
-from thrifty.numerics.dense import factor, whiten
 from thrifty.numerics.double_double import (
     Double,
     add,
@@ -27,6 +25,7 @@ from thrifty.numerics.double_double import (
     square_root,
     two_product,
 )
+from thrifty.numerics.vectors import zero_matrix
 
 WELL_CONDITIONED = 1e3  # up to this condition rounding changes bounds by less than 1e-11
 NO_INFORMATION = 1e-20  # a pivot of the scaled A up to this is rounding in what was given
@@ -35,56 +34,22 @@ FEASIBLE = 1e-12  # excess of a constraint that counts as rounding
 MOST_TRIES = 12  # to make pulls feasible by raising them
 
 
-@compiled
 def is_well_conditioned(features: Floats, base: Floats, pulls: Floats) -> bool:
     """Whether A, scaled to a unit diagonal, has a condition up to WELL_CONDITIONED.
 
     Base must be definite, too: otherwise the reduction has rotated the coordinates.
     """
-    k, d = features.shape
-    A, scaled, root = zero_matrix(d, d), np.empty((d, d)), np.empty((d, d))
-    if range_basis(base, root) < d:
+    if range_basis(base, np.empty(base.shape)) < len(base):
         return False
-    for i in range(d):
-        for l in range(d):
-            A[i, l] = base[i, l]
-    for j in range(k):
-        if pulls[j] > 0.0:
-            for i in range(d):
-                for l in range(d):
-                    A[i, l] += pulls[j] * features[j, i] * features[j, l]
-    for i in range(d):
-        for l in range(d):
-            size = math.sqrt(abs(A[i, i])) * math.sqrt(abs(A[l, l]))
-            if not size > 0.0:
-                return False
-            scaled[i, l] = A[i, l] / size
-            root[i, l] = scaled[i, l]
-    if not factor(root, 0.0):
-        return False
-    identity, inverse = zero_matrix(d, d), np.empty((d, d))
-    for i in range(d):
-        identity[i, i] = 1.0
-    whiten(root, identity, inverse)  # W = R^-T: the inverse is W^T W
-    return _norm(scaled, identity) * _norm(inverse, inverse) <= WELL_CONDITIONED
+    rows = features[pulls > 0]
+    with np.errstate(over="ignore", invalid="ignore"):  # then the condition is NaN
+        information = base + (rows.T * pulls[pulls > 0]) @ rows
+        units = np.sqrt(np.diagonal(information))
+        condition = np.linalg.cond(information / np.outer(units, units), np.inf)
+    return bool(condition <= WELL_CONDITIONED)
 
 
-@kernel
-def _norm(left: Floats, right: Floats) -> float:
-    """The largest sum of absolute values in a row of left^T right, both (d, d)."""
-    largest, d = 0.0, left.shape[0]
-    for i in range(d):
-        total = 0.0
-        for l in range(d):
-            entry = 0.0
-            for q in range(d):
-                entry += left[q, i] * right[q, l]
-            total += abs(entry)
-        largest = max(largest, total)
-    return largest
-
-
-class Given(NamedTuple):
+class Claim(NamedTuple):
     """An allocation problem, and the pulls and prices to be verified."""
 
     features: Floats  # (k, d)
@@ -106,29 +71,21 @@ class Values(NamedTuple):
 
 
 @compiled
-def verify(
-    features: Floats,
-    gaps: Floats,
-    best: Bools,
-    noise: float,
-    base: Floats,
-    pulls: Floats,
-    prices: Floats,
-) -> tuple[float, float, float]:
+def verify(claim: Claim) -> tuple[float, float, float]:
     """The lower bound that pulls (k,) and prices (k,) prove, and what pulls cost and miss.
 
     Computed with twice the precision. Pulls that miss a constraint by a little are raised until
     they meet all of them, if that is possible. Returns the bound, the cost of the pulls, and by how
     much the constraint that they miss most exceeds 1; up to FEASIBLE, that is rounding.
     """
+    features, gaps, best, pulls = claim.features, claim.gaps, claim.best, claim.pulls
     k, d = features.shape
-    given = Given(features, gaps, best, noise, base, pulls, prices)
     values = Values(np.empty((k, d)), np.empty((k, d)), np.empty(k), np.empty(k))
-    scales = _powers_of_two(features, base, pulls)
+    scales = _powers_of_two(features, claim.base, pulls)
     stretch, cost = 1.0, (0.0, 0.0)
     for _ in range(MOST_TRIES):
-        rank = _whiten_arms(given, scales, values)
-        excess = _constraint_values(given, rank, values)
+        rank = _whiten_arms(claim, scales, values)
+        excess = _constraint_values(claim, rank, values)
         if excess <= FEASIBLE or not excess < 1.0:
             break
         for j in range(k):
@@ -139,7 +96,7 @@ def verify(
             cost = add(cost, two_product(pulls[j], gaps[j]))
     if not excess < math.inf:
         return 0.0, cost[0], excess
-    return _dual_bound(given, rank, values), cost[0], excess
+    return _dual_bound(claim, rank, values), cost[0], excess
 
 
 @compiled
@@ -157,16 +114,16 @@ def _powers_of_two(features: Floats, base: Floats, pulls: Floats) -> Floats:
 
 
 @compiled
-def _whiten_arms(given: Given, scales: Floats, values: Values) -> int:
+def _whiten_arms(claim: Claim, scales: Floats, values: Values) -> int:
     """Write R^-T x of every arm x for A = R^T R; returns the rank.
 
     Coordinates are taken in the order of the pivots. Those beyond the rank hold the remainder of x
     outside the range of A.
     """
-    features, white, low = given.features, values.white, values.white_low
+    features, white, low = claim.features, values.white, values.white_low
     k, d = features.shape
     high, rest, order = np.empty((d, d)), np.empty((d, d)), np.empty(d, np.int64)
-    _form_information(given, scales, high, rest)
+    _form_information(claim, scales, high, rest)
     rank = _factor(high, rest, order)
     for j in range(k):
         for p in range(d):
@@ -182,9 +139,9 @@ def _whiten_arms(given: Given, scales: Floats, values: Values) -> int:
 
 
 @compiled
-def _form_information(given: Given, scales: Floats, high: Floats, rest: Floats) -> None:
+def _form_information(claim: Claim, scales: Floats, high: Floats, rest: Floats) -> None:
     """Write A in scaled coordinates, as high and low parts (d, d)."""
-    features, base, pulls = given.features, given.base, given.pulls
+    features, base, pulls = claim.features, claim.base, claim.pulls
     k, d = features.shape
     for i in range(d):
         for l in range(d):
@@ -228,12 +185,12 @@ def _factor(high: Floats, rest: Floats, order: Ints) -> int:
 
 
 @compiled
-def _constraint_values(given: Given, rank: int, values: Values) -> float:
+def _constraint_values(claim: Claim, rank: int, values: Values) -> float:
     """Write g of the suboptimal arms; returns their largest minus 1.
 
     It is inf if an arm lies outside the range of A.
     """
-    gaps, best, noise = given.gaps, given.best, given.noise
+    gaps, best, noise = claim.gaps, claim.best, claim.noise
     white, low, g, g_low = values
     worst = -1.0
     for j in range(gaps.size):
@@ -262,10 +219,10 @@ def _constraint_scale(noise: float, gap: float) -> Double:
 
 
 @compiled
-def _dual_bound(given: Given, rank: int, values: Values) -> float:
+def _dual_bound(claim: Claim, rank: int, values: Values) -> float:
     """(sum w (g - 1) + der . a) / max der / c: see docs/allocation.md, section 4."""
-    gaps, best, noise = given.gaps, given.best, given.noise
-    pulls, prices = given.pulls, given.prices
+    gaps, best, noise = claim.gaps, claim.best, claim.noise
+    pulls, prices = claim.pulls, claim.prices
     white, low, g, g_low = values
     k = gaps.size
     spread, spread_low = zero_matrix(rank, rank), zero_matrix(rank, rank)

@@ -18,7 +18,18 @@ from thrifty.allocation.certificate import (
     relative_gap,
 )
 from thrifty.allocation.interior_point import Program, interior_point
-from thrifty.allocation.vectors import (
+from thrifty.compiler.compilation import compiled, kernel
+from thrifty.numerics.arrays import Bools, Floats, Ints
+from thrifty.numerics.dense import (
+    add_gram,
+    copy_factor,
+    factor_information,
+    multiply_transposed,
+    take_columns,
+    whiten,
+)
+from thrifty.numerics.vectors import (
+    copy,
     fill,
     gather,
     indices_where,
@@ -27,16 +38,6 @@ from thrifty.allocation.vectors import (
     total,
     zero_matrix,
     zeros,
-)
-from thrifty.compiler.compilation import compiled, kernel
-from thrifty.numerics.arrays import Bools, Floats, Ints
-from thrifty.numerics.dense import (
-    add_gram,
-    copy_matrix,
-    factor,
-    multiply_transposed,
-    take_columns,
-    whiten,
 )
 
 MAX_ROUNDS = 100
@@ -99,16 +100,8 @@ def solve_program(
     tol : relative gap to certify
     """
     k, l = spend.size, prices.size
-    search = Search(
-        program,
-        spanning_columns,
-        spend,
-        prices,
-        zeros(k),
-        zeros(l),
-        np.empty(k, np.bool_),
-        np.empty(l, np.bool_),
-    )
+    chosen, binding = np.empty(k, np.bool_), np.empty(l, np.bool_)
+    search = Search(program, spanning_columns, spend, prices, zeros(k), zeros(l), chosen, binding)
     if _base_suffices(program, search.g):
         fill(spend, 0.0)
         fill(prices, 0.0)
@@ -208,8 +201,7 @@ def _drop_idle_columns(
     gap = relative_gap(trimmed_bounds)
     if gap > tol:
         return bounds, gap
-    for j in range(a.size):
-        a[j] = trimmed[j]
+    copy(trimmed, a)
     return trimmed_bounds, gap
 
 
@@ -227,8 +219,7 @@ def _base_suffices(program: Program, g: Floats) -> bool:
     if program.homogeneous:
         return g.size == 0
     root = np.empty(program.base.shape)
-    copy_matrix(program.base, root)
-    if not factor(root, 0.0):
+    if not copy_factor(program.base, root):
         return False
     return _quadratic_forms(root, root, False, program.constraints, g) <= 1.0 + FEASIBILITY
 
@@ -241,9 +232,7 @@ def _start_warm(search: Search) -> bool:
     information, where its bounds are far apart.
     """
     program, d = search.program, search.program.base.shape[0]
-    floor = 0.0
-    for i in range(search.prices.size):
-        floor = max(floor, 1e-6 * search.prices[i])
+    floor = 1e-6 * largest(search.prices)
     for i in range(search.prices.size):
         search.binding[i] = search.prices[i] > floor
     for j in range(search.spend.size):
@@ -267,7 +256,8 @@ def _start_cold(search: Search) -> None:
     program, spend, prices = search.program, search.spend, search.prices
     most = 2 * program.base.shape[0]
     whole = max(spend.size, prices.size) <= WHOLE
-    fill(spend, 1.0 if program.homogeneous or not _is_positive_definite(program.base) else 0.0)
+    definite = not program.homogeneous and copy_factor(program.base, np.empty(program.base.shape))
+    fill(spend, 0.0 if definite else 1.0)
     fill(prices, 1.0)
     for j in range(spend.size):
         search.chosen[j] = whole
@@ -286,14 +276,6 @@ def _spend_equally(spend: Floats, chosen: Bools) -> None:
     """Set spend (k,) to 1 on the chosen columns, and to 0 elsewhere."""
     for j in range(spend.size):
         spend[j] = 1.0 if chosen[j] else 0.0
-
-
-@compiled
-def _is_positive_definite(matrix: Floats) -> bool:
-    """Whether a Cholesky factor of matrix (d, d) exists."""
-    root = np.empty(matrix.shape)
-    copy_matrix(matrix, root)
-    return factor(root, 0.0)
 
 
 @kernel
@@ -389,9 +371,7 @@ def _evaluate(search: Search, few: Program, a: Floats, w: Floats) -> Bounds:
     """
     program, d = search.program, few.base.shape[0]
     root = np.empty((d, d))
-    copy_matrix(few.base, root)
-    add_gram(few.columns, a, root)
-    if not factor(root, 0.0):
+    if not factor_information(few.base, few.columns, a, root):
         return Bounds(0.0, np.inf)
     whitened = np.empty((d, w.size))
     whiten(root, few.constraints, whitened)
@@ -432,8 +412,7 @@ def _quadratic_forms(
         whiten(root, chunk, whitened)
         if weighted:
             multiply_transposed(middle, whitened, product)
-        for j in range(size):
-            out[start + j] = 0.0
+        fill(out[start : start + size], 0.0)
         for k in range(d):
             for j in range(size):
                 out[start + j] += whitened[k, j] * (product[k, j] if weighted else whitened[k, j])

@@ -1,14 +1,15 @@
 """Everything needed to write a policy of your own; these names are stable.
 
 A policy is a frozen dataclass that derives from `Policy`. Its method `start` returns a state: a
-named tuple whose first field is a `Ledger`, followed by arrays, records and numbers. Two functions
-on that state, registered with `@implements`, do the work; Numba compiles them:
+named tuple whose first field is a `Ledger`, followed by arrays, records and numbers. Functions on
+that state, registered with `@implements`, do the work; Numba compiles them:
 
     choose(state, context, arms) -> Choice      one of the rows in arms (n,), and a label index
     learn(state, row, label, reward) -> None    update the state by a reward
+    value(state, row) -> float                  estimated mean reward of a row
 
-A state without a field `regression` also registers `value(state, row) -> float`, the estimated mean
-of a row. Functions that these call are decorated with `@kernel`: they may not make arrays.
+For states with a field `regression`, `learn` and `value` have defaults: least squares. Functions
+that these call are decorated with `@kernel`: they may not make arrays.
 `check_policy` runs the conformance suite. examples/compiled_policy.py is a whole policy.
 """
 

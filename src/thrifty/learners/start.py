@@ -9,7 +9,7 @@ from thrifty.learners.features import FeatureMap
 from thrifty.learners.learner import Learner
 from thrifty.learners.open_contexts import OpenSets
 from thrifty.learners.plain import PlainLearner
-from thrifty.policies import POLICIES
+from thrifty.policies import check_open
 from thrifty.policies import policy as named_policy
 from thrifty.policies.base import Policy
 from thrifty.policies.shared.plain import AnyPolicy, PlainPolicy, check_plain, name_of
@@ -95,10 +95,7 @@ def _known(
         if asked:
             raise InvalidInput("learner", "pass action sets, or what open contexts need, not both")
         return sets
-    if not policy.open:
-        names = ", ".join(sorted(name for name, kind in POLICIES.items() if kind.open))
-        message = f"needs listed contexts: learner(th.ActionSets(...)); open contexts: {names}"
-        raise InvalidInput(policy.name, message)
+    check_open(policy)
     return OpenSets(**asked)
 
 

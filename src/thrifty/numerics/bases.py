@@ -5,6 +5,7 @@ import numpy as np
 from thrifty.compiler.compilation import compiled
 from thrifty.numerics.arrays import Floats, Ints
 from thrifty.numerics.dense import squared_norms
+from thrifty.numerics.vectors import fill
 
 VANISHING = 1e-10  # a vector lies in a span if its remainder is below this share of its length
 NO_PIVOT = 1e-12  # a pivot of a matrix with unit diagonal up to this is rounding
@@ -84,8 +85,7 @@ def range_basis(matrix: Floats, basis: Floats) -> int:
 def project_off(direction: Floats, rest: Floats, along: Floats) -> None:
     """Project rest (d, n) off the unit vector direction (d,)."""
     d, n = rest.shape
-    for j in range(n):
-        along[j] = 0.0
+    fill(along, 0.0)
     for i in range(d):
         for j in range(n):
             along[j] += direction[i] * rest[i, j]

@@ -11,9 +11,11 @@ import numpy as np
 
 from thrifty.compiler.compilation import compiled, kernel
 from thrifty.numerics.arrays import Floats, Ints
+from thrifty.numerics.vectors import fill
 
 BLOCK = 64  # rows in one step of the blocked factorisation
 MUCH = 1 << 20  # multiplications from which BLAS pays
+REGULARISATION = 1e-6  # added to the diagonal of a singular matrix, as a share of its trace
 
 
 @compiled
@@ -23,8 +25,7 @@ def multiply_transposed(left: Floats, right: Floats, out: Floats) -> None:
         np.dot(left.T, right, out)
         return
     for i in range(left.shape[1]):
-        for j in range(right.shape[1]):
-            out[i, j] = 0.0
+        fill(out[i], 0.0)
         for k in range(left.shape[0]):
             scale = left[k, i]
             for j in range(right.shape[1]):
@@ -62,6 +63,13 @@ def copy_matrix(source: Floats, out: Floats) -> None:
     for i in range(source.shape[0]):
         for j in range(source.shape[1]):
             out[i, j] = source[i, j]
+
+
+@compiled
+def copy_factor(matrix: Floats, root: Floats) -> bool:
+    """Write R with R^T R = matrix to the upper triangle of root; False if there is none."""
+    copy_matrix(matrix, root)
+    return factor(root, 0.0)
 
 
 @compiled
@@ -122,6 +130,14 @@ def _factor_rows(matrix: Floats, diagonal: Floats, floor: float, start: int, sto
 
 
 @compiled
+def factor_information(base: Floats, columns: Floats, weights: Floats, root: Floats) -> bool:
+    """Write R with R^T R = base + sum_j weights_j x_j x_j^T, for columns x_j; False if singular."""
+    copy_matrix(base, root)
+    add_gram(columns, weights, root)
+    return factor(root, 0.0)
+
+
+@compiled
 def whiten(factor: Floats, vectors: Floats, out: Floats) -> None:
     """out (d, n) = R^-T vectors (d, n), so that x^T (R^T R)^-1 y is a plain product."""
     d, n = vectors.shape
@@ -140,8 +156,7 @@ def whiten(factor: Floats, vectors: Floats, out: Floats) -> None:
 @compiled
 def squared_norms(vectors: Floats, out: Floats) -> None:
     """out (n,) = squared lengths of the columns of vectors (d, n)."""
-    for j in range(out.size):
-        out[j] = 0.0
+    fill(out, 0.0)
     for k in range(vectors.shape[0]):
         for j in range(out.size):
             out[j] += vectors[k, j] * vectors[k, j]
@@ -194,6 +209,25 @@ def invert_positive(matrix: Floats, inverse: Floats) -> None:
             for l in range(i, d):
                 total += inverse[l, i] * inverse[l, j]
             inverse[i, j], inverse[j, i] = total, total
+
+
+@kernel
+def add_outer(matrix: Floats, weight: float, vector: Floats, trace: float) -> float:
+    """Lower triangle of matrix (d, d) += weight x x^T; returns trace + weight ||x||^2."""
+    for i in range(vector.size):
+        share = weight * vector[i]
+        trace += share * vector[i]
+        for j in range(i + 1):
+            matrix[i, j] += share * vector[j]
+    return trace
+
+
+@kernel
+def invert_regularised(matrix: Floats, trace: float, inverse: Floats) -> None:
+    """As invert_positive, once REGULARISATION trace is added to the diagonal; 1 if trace is 0."""
+    for i in range(matrix.shape[0]):
+        matrix[i, i] += REGULARISATION * trace if trace > 0.0 else 1.0
+    invert_positive(matrix, inverse)
 
 
 @kernel

@@ -14,6 +14,7 @@ from thrifty.compiler.records import Record, Records
 from thrifty.numerics.arrays import Bools, Floats, Ints
 from thrifty.numerics.bases import VANISHING, grow_basis, project_off, range_basis
 from thrifty.numerics.dense import add_gram, copy_matrix, factor, squared_norms, whiten
+from thrifty.numerics.vectors import identity, zero_matrix
 
 TINY = 1e-15  # a pivot below this share of its diagonal entry is rounding
 
@@ -33,23 +34,17 @@ def invert(
 ) -> None:
     """V^-1 into inverse (d, w) and log det V into totals, for columns (w, k); base is definite."""
     width, k = columns.shape
-    information, identity, weights = np.empty((width, width)), np.empty((width, width)), np.empty(k)
-    logdet = 0.0
-    for i in range(width):
-        for j in range(width):
-            identity[i, j] = 1.0 if i == j else 0.0
+    unit, weights, logdet = identity(width), np.empty(k), 0.0
     for j in range(k):
         weights[j] = pulls[j]
     for first in range(0, inverse.shape[0], width):
-        for i in range(width):
-            for j in range(width):
-                information[i, j] = 0.0
+        information = zero_matrix(width, width)
         if inverse.shape[0] == width:  # else rewards are pooled, and rows are not pulled
             add_gram(columns, weights, information)
         for i in range(width):
             for j in range(width):
                 information[i, j] += base[first + i, j]
-        _invert_within(information, identity, inverse[first : first + width], totals)
+        _invert_within(information, unit, inverse[first : first + width], totals)
         logdet += totals[0].logdet
     totals[0].logdet = logdet
 

@@ -25,6 +25,7 @@ from thrifty.compiler.compilation import compiled, kernel
 from thrifty.compiler.records import Records
 from thrifty.numerics.arrays import Bools, FixedFloats, FixedInts, Floats, Ints, WorkSpace
 from thrifty.numerics.inversion import Totals, inversion
+from thrifty.numerics.vectors import fill
 
 # A rank-one step adds up to (1 + norm)^2 roundings to the relative error of the inverse. After four
 # thousand it is recomputed: that costs a hundredth of the rounds between, and keeps the error near
@@ -133,12 +134,26 @@ def observe_removed(regression: Regression, features: Floats, reward: float) -> 
 @kernel
 def squared_distance(regression: Regression, row: int, other: int) -> float:
     """||x - y||^2 in V^-1 of two rows, at least 0; leaves V^-1 (x - y) in their part of `step`."""
-    rows, step, difference = regression.rows, regression.step, regression.difference
-    first, total = regression.firsts[row], 0.0
+    rows, difference, first = regression.rows, regression.difference, regression.firsts[row]
     if regression.firsts[other] != first:
         return _apart(regression, row, 1.0) + _apart(regression, other, -1.0)
     for i in range(difference.size):
         difference[i] = rows[row, i] - rows[other, i]
+    return _squared_length(regression, first)
+
+
+@kernel
+def _apart(regression: Regression, row: int, sign: float) -> float:
+    """||x||^2 in V^-1; leaves V^-1 x, with a sign, in `step`."""
+    for i in range(regression.difference.size):
+        regression.difference[i] = sign * regression.rows[row, i]
+    return _squared_length(regression, regression.firsts[row])
+
+
+@kernel
+def _squared_length(regression: Regression, first: int) -> float:
+    """||x||^2 in V^-1 for x = `difference` in the block that begins at first; leaves V^-1 x."""
+    difference, step, total = regression.difference, regression.step, 0.0
     _multiply(regression.inverse, first, difference, step)
     for i in range(difference.size):
         total += difference[i] * step[first + i]
@@ -146,16 +161,15 @@ def squared_distance(regression: Regression, row: int, other: int) -> float:
 
 
 @kernel
-def _apart(regression: Regression, row: int, sign: float) -> float:
-    """||x||^2 in V^-1; leaves V^-1 x, with a sign, in `step`."""
-    rows, step, difference = regression.rows, regression.step, regression.difference
-    first, total = regression.firsts[row], 0.0
-    for i in range(difference.size):
-        difference[i] = sign * rows[row, i]
-    _multiply(regression.inverse, first, difference, step)
-    for i in range(difference.size):
-        total += difference[i] * step[first + i]
-    return max(0.0, total)
+def _norm_and_mean(regression: Regression, row: int) -> tuple[float, float]:
+    """||x||^2 in V^-1 and <x, theta_hat>, in O(w^2); leaves V^-1 x in `step`."""
+    rows, step, theta = regression.rows, regression.step, regression.theta
+    first, norm, mean = regression.firsts[row], 0.0, 0.0
+    _multiply(regression.inverse, first, rows[row], step)
+    for i in range(rows.shape[1]):
+        norm += step[first + i] * rows[row, i]
+        mean += theta[first + i] * rows[row, i]
+    return norm, mean
 
 
 @kernel
@@ -166,13 +180,9 @@ def _multiply(inverse: Floats, first: int, vector: Floats, product: Floats) -> N
     Sums along rows do not, for their order matters.
     """
     width = inverse.shape[1]
-    block, result, whole = (
-        inverse[first : first + width],
-        product[first : first + width],
-        width // 4,
-    )
-    for i in range(width):
-        result[i] = 0.0
+    block, result = inverse[first : first + width], product[first : first + width]
+    whole = width // 4
+    fill(result, 0.0)
     for n in range(whole):
         j = 4 * n
         row0, row1, row2, row3 = block[j], block[j + 1], block[j + 2], block[j + 3]
@@ -187,19 +197,14 @@ def _multiply(inverse: Floats, first: int, vector: Floats, product: Floats) -> N
 @kernel
 def observe(regression: Regression, row: int, reward: float) -> None:
     """Add one reward of an arm, in O(k d), or in O(w^2) if pooled."""
-    rows, inverse, theta = regression.rows, regression.inverse, regression.theta
-    step, totals = regression.step, regression.totals
-    first, width = regression.firsts[row], inverse.shape[1]
+    inverse, theta, step = regression.inverse, regression.theta, regression.step
+    totals, first, width = regression.totals, regression.firsts[row], regression.inverse.shape[1]
     if regression.pooled:
         _pool(regression, row, reward)
     else:
         regression.pulls[row] += 1
         regression.sums[row] += reward
-    norm, mean = 0.0, 0.0
-    _multiply(inverse, first, rows[row], step)
-    for i in range(width):
-        norm += step[first + i] * rows[row, i]
-        mean += theta[first + i] * rows[row, i]
+    norm, mean = _norm_and_mean(regression, row)
     totals[0].roundings += (1.0 + norm) ** 2
     if totals[0].roundings > MAX_ROUNDINGS or regression.outside[row]:
         refresh(regression)
@@ -267,19 +272,8 @@ def update_arms(regression: Regression, arms: Ints) -> None:
     """Make means and norms of the rows arms (n,) current, unless all arms are tracked."""
     if not regression.tracked:
         for n in range(arms.size):
-            _update_arm(regression, arms[n])
-
-
-@kernel
-def _update_arm(regression: Regression, row: int) -> None:
-    """Mean and norm of one arm, in O(w^2)."""
-    rows, step, theta = regression.rows, regression.step, regression.theta
-    first, mean, norm = regression.firsts[row], 0.0, 0.0
-    _multiply(regression.inverse, first, rows[row], step)
-    for i in range(rows.shape[1]):
-        mean += theta[first + i] * rows[row, i]
-        norm += step[first + i] * rows[row, i]
-    regression.means[row], regression.norms[row] = mean, norm
+            row = arms[n]
+            regression.norms[row], regression.means[row] = _norm_and_mean(regression, row)
 
 
 @kernel
@@ -313,7 +307,7 @@ def refresh(regression: Regression) -> None:
             theta[i] += inverse[i, j] * response[i - i % width + j]
     if regression.tracked:
         for row in range(regression.sums.size):
-            _update_arm(regression, row)
+            regression.norms[row], regression.means[row] = _norm_and_mean(regression, row)
 
 
 @kernel

@@ -1,7 +1,7 @@
 """Random streams of a replication.
 
-Contexts and noise depend on the seed and the replication number only, so that all policies see the
-same: comparisons are paired. A policy's own randomness comes from streams of its own.
+Contexts and the noise of rewards depend on the seed and the replication number only. All policies
+see the same, so comparisons are paired. Each policy draws its own randomness from other streams.
 """
 
 from typing import NamedTuple
@@ -15,7 +15,7 @@ class Streams(NamedTuple):
     """The random generators of one replication."""
 
     contexts: np.random.Generator
-    noise: np.random.Generator
+    rewards: np.random.Generator  # their noise
     normals: np.random.Generator  # of the policy
     uniforms: np.random.Generator  # of the policy
 

@@ -3,6 +3,7 @@
 import math
 
 from thrifty.compiler.compilation import kernel
+from thrifty.numerics.regression import Regression
 
 
 @kernel
@@ -16,12 +17,13 @@ def level(log_n: float, log_inverse_delta: float, c: float, d: int) -> float:
 
 @kernel
 def oful_width(
-    logdet: float, d: int, ridge: float, log_inverse_delta: float, noise: float, size: float
+    regression: Regression, ridge: float, log_inverse_delta: float, noise: float, size: float
 ) -> float:
     """noise sqrt(2 log(1/delta) + log det V - d log ridge) + sqrt(ridge) size, ||theta|| <= size.
 
     Abbasi-Yadkori, Pal and Szepesvari (2011), theorem 2: with probability 1 - delta,
     |<x, theta_hat - theta>| stays below this times ||x||_{V^-1} for all x and t.
     """
+    logdet, d = regression.totals[0].logdet, regression.theta.size
     radicand = 2.0 * log_inverse_delta + logdet - d * math.log(ridge)
     return noise * math.sqrt(radicand) + math.sqrt(ridge) * size

@@ -8,43 +8,22 @@ import re
 from typing import Any
 
 from thrifty.errors import InvalidInput, UnknownName
-from thrifty.policies.base import Policy
-from thrifty.policies.del_ import DEL
-from thrifty.policies.egreedy import EGreedy
-from thrifty.policies.endoa import EndOA
-from thrifty.policies.greedy import Greedy
-from thrifty.policies.ids import IDS
-from thrifty.policies.linmed import LinMED
-from thrifty.policies.lints import LinTS
-from thrifty.policies.linucb import LinUCB
-from thrifty.policies.oam import OAM
-from thrifty.policies.ossb import OSSB
-from thrifty.policies.solid import SOLID
-from thrifty.policies.squarecb import SquareCB
-from thrifty.policies.thrifty import Thrifty
-from thrifty.policies.vids import VIDS
+from thrifty.policies.base import Policy as Policy
+from thrifty.policies.del_ import DEL as DEL
+from thrifty.policies.egreedy import EGreedy as EGreedy
+from thrifty.policies.endoa import EndOA as EndOA
+from thrifty.policies.greedy import Greedy as Greedy
+from thrifty.policies.ids import IDS as IDS
+from thrifty.policies.linmed import LinMED as LinMED
+from thrifty.policies.lints import LinTS as LinTS
+from thrifty.policies.linucb import LinUCB as LinUCB
+from thrifty.policies.oam import OAM as OAM
+from thrifty.policies.ossb import OSSB as OSSB
+from thrifty.policies.solid import SOLID as SOLID
+from thrifty.policies.squarecb import SquareCB as SquareCB
+from thrifty.policies.thrifty import Thrifty as Thrifty
+from thrifty.policies.vids import VIDS as VIDS
 from thrifty.problem.specs import first_paragraph, split_parameters
-
-__all__ = [
-    "DEL",
-    "IDS",
-    "OAM",
-    "OSSB",
-    "POLICIES",
-    "SOLID",
-    "VIDS",
-    "EGreedy",
-    "EndOA",
-    "Greedy",
-    "LinMED",
-    "LinTS",
-    "LinUCB",
-    "Policy",
-    "SquareCB",
-    "Thrifty",
-    "describe",
-    "policy",
-]
 
 POLICIES: dict[str, type[Policy]] = {
     kind.name: kind
@@ -71,35 +50,45 @@ def policy(spec: str) -> Policy:
     """A policy from its name and parameters, `oam` or `oam:epsilon=0.01,c=0`."""
     if not isinstance(spec, str):
         raise InvalidInput.expected("policy", "a name such as oam, or oam:epsilon=0.01", spec)
-    name, _, given = spec.partition(":")
+    name, _, pairs = spec.partition(":")
     if name not in POLICIES:
         raise UnknownName("policy", name, POLICIES)
     kind = POLICIES[name]
     values: dict[str, Any] = split_parameters(
-        given, kind.parameters(), owner=name, where=f"{name}: "
+        pairs, kind.parameters(), owner=name, where=f"{name}: "
     )
     return kind(**{key: _value(value) for key, value in values.items()})
 
 
+def check_open(policy: Policy) -> None:
+    """Raise InvalidInput unless a policy can play open contexts."""
+    if not policy.open:
+        names = ", ".join(name for name, kind in POLICIES.items() if kind.open)
+        advice = f"needs listed contexts, th.ActionSets; open contexts can be played by {names}"
+        raise InvalidInput(policy.name, advice)
+
+
 def describe() -> list[dict[str, Any]]:
     """All policies: name, definition, parameters with defaults and meanings, labels."""
-    entries = []
-    for name, kind in POLICIES.items():
-        text = inspect.getdoc(kind) or ""
-        meanings = {
-            key: " ".join(words.split())
-            for key, words in re.findall(r"^(\w+) : (.*(?:\n    .*)*)", text, flags=re.MULTILINE)
+    shared = _meanings(Policy)
+    return [
+        {
+            "name": name,
+            "definition": first_paragraph(kind),
+            "parameters": kind.parameters(),
+            "meanings": {key: (shared | _meanings(kind))[key] for key in kind.parameters()},
+            "labels": kind.labels,
         }
-        entries.append(
-            {
-                "name": name,
-                "definition": first_paragraph(kind),
-                "parameters": kind.parameters(),
-                "meanings": meanings,
-                "labels": kind.labels,
-            }
-        )
-    return entries
+        for name, kind in POLICIES.items()
+    ]
+
+
+def _meanings(kind: type[Policy]) -> dict[str, str]:
+    """The meanings of parameters in the docstring of a class, each as one line."""
+    pairs = re.findall(
+        r"^(\w+) : (.*(?:\n    .*)*)", inspect.getdoc(kind) or "", flags=re.MULTILINE
+    )
+    return {key: " ".join(words.split()) for key, words in pairs if words != "see Policy"}
 
 
 def _value(text: str) -> float | str | None:

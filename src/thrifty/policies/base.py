@@ -7,12 +7,13 @@ Compiled functions on that state do the work, registered with `@implements` (sha
 
 from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar
+from inspect import Parameter, signature
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from thrifty.errors import InvalidInput, MissingInput
-from thrifty.numerics.arrays import Floats, finite_number, positive_number
+from thrifty.errors import MissingInput, UnknownName
+from thrifty.numerics.arrays import Floats
 from thrifty.numerics.regression import (
     Regression,
     carry_regression,
@@ -29,7 +30,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Policy:
-    """A policy and its parameters."""
+    """A policy and its parameters. Several policies share these:
+
+    ridge : V starts from ridge times the identity: the prior is N(0, noise^2 / ridge I). By default
+        noise^2, for N(0, I)
+    forgetting : effective memory in rewards: each new reward multiplies the weight of earlier ones
+        by 1 - 1 / forgetting. By default nothing is forgotten
+    horizon : rounds to plan for; that of the run by default
+    """
 
     name: ClassVar[str]  # on the command line
     labels: ClassVar[tuple[str, ...]]  # reasons for playing an arm
@@ -37,13 +45,25 @@ class Policy:
     open: ClassVar[bool] = False  # whether it can play open contexts
     observed_label: ClassVar[int] = 0  # for rewards of decisions that somebody else took
 
+    def __new__(cls, *_: object, **values: object) -> Self:
+        """Refuse unknown parameters: Python's own error does not name the most similar one."""
+        accepted = signature(cls.__init__).parameters
+        any_name = any(argument.kind is Parameter.VAR_KEYWORD for argument in accepted.values())
+        for key in values:
+            if key not in accepted and not any_name:
+                raise UnknownName(f"parameter of {cls.name}", key, cls.parameters())
+        return super().__new__(cls)
+
     def __post_init__(self) -> None:
         for field in fields(self):
-            object.__setattr__(self, field.name, plain_number(getattr(self, field.name)))
+            value = plain_number(getattr(self, field.name))
+            object.__setattr__(self, field.name, value)
+            if "check" in field.metadata and not (value is None and field.default is None):
+                field.metadata["check"](value, f"{self.name}: {field.name}")
         self.check()
 
     def check(self) -> None:
-        """Check the parameters; raises InvalidInput."""
+        """Check what fields do not check themselves; raises InvalidInput."""
 
     def start(self, sets: Any, *, noise: float, horizon: float | None) -> Any:
         """The state before the first round, for rewards of standard deviation noise.
@@ -117,66 +137,20 @@ class Policy:
     @property
     def spec(self) -> str:
         """The policy as the command line reads it, without parameters that have their default."""
-        given = [
+        changed = [
             f"{key}={_text(getattr(self, key))}"
             for key, default in self.parameters().items()
             if getattr(self, key) != default
         ]
-        return self.name + (":" + ",".join(given) if given else "")
+        return self.name + (":" + ",".join(changed) if changed else "")
 
     def __str__(self) -> str:
         return self.spec
 
-    def _at_least(self, least: float, *keys: str) -> None:
-        """Check that parameters are finite numbers, none below least."""
-        for key in keys:
-            value = finite_number(getattr(self, key), f"{self.name}: {key}")
-            if value < least:
-                raise InvalidInput.expected(
-                    f"{self.name}: {key}", f"a number of at least {least:g}", value
-                )
-
-    def _above(self, bound: float, *keys: str) -> None:
-        """Check that parameters are finite numbers above bound."""
-        for key in keys:
-            value = finite_number(getattr(self, key), f"{self.name}: {key}")
-            if value <= bound:
-                raise InvalidInput.expected(
-                    f"{self.name}: {key}", f"a number above {bound:g}", value
-                )
-
-    def _one_of(self, key: str, *values: str) -> None:
-        if getattr(self, key) not in values:
-            raise InvalidInput.expected(
-                f"{self.name}: {key}", " or ".join(values), getattr(self, key)
-            )
-
-    def _probability(self, key: str) -> None:
-        """Check that a parameter is None or lies between 0 and 1."""
-        value = getattr(self, key)
-        if value is not None:
-            positive_number(value, f"{self.name}: {key}", below=1.0)
-
-    def _check_horizon(self) -> None:
-        """Check that the horizon is None or a number of rounds."""
-        value = getattr(self, "horizon", None)
-        if value is not None and finite_number(value, f"{self.name}: horizon") < 1:
-            raise InvalidInput.expected(f"{self.name}: horizon", "at least one round", value)
-
-    def _check_ridge(self) -> None:
-        """Check that the ridge is None or above 0."""
-        if getattr(self, "ridge", None) is not None:
-            self._above(0, "ridge")
-
     def _ridge(self, noise: float) -> float:
         """The ridge: the policy's own, or noise^2, with which the prior is N(0, I)."""
-        own: float | None = getattr(self, "ridge", None)
-        return noise**2 if own is None else float(own)
-
-    def _check_forgetting(self) -> None:
-        """Check that the memory is None or more than one reward."""
-        if getattr(self, "forgetting", None) is not None:
-            self._above(1, "forgetting")
+        ridge: float | None = getattr(self, "ridge", None)
+        return noise**2 if ridge is None else float(ridge)
 
     def _regression(self, sets: ActionSets, ridge: float, largest: int | None = None) -> Regression:
         """The regression of a policy that can play open contexts.
@@ -195,8 +169,9 @@ class Policy:
 
     def _planned_rounds(self, horizon: float | None) -> float:
         """The horizon to plan for: the policy's own, or that of the run; at least 2, for log n."""
-        own: float | None = getattr(self, "horizon", None)
-        planned = horizon if own is None else own
+        planned: float | None = getattr(self, "horizon", None)
+        if planned is None:
+            planned = horizon
         if planned is None:
             kind = type(self).__name__
             raise MissingInput(f"{self.name} plans for a horizon: pass {kind}(horizon=1e6)")

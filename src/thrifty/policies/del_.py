@@ -8,16 +8,17 @@ round. (`del` is a keyword of Python, hence the name of this file.)
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from thrifty.compiler.compilation import kernel
 from thrifty.numerics.arrays import Floats, Ints
-from thrifty.numerics.regression import Regression, observe, start_regression
+from thrifty.numerics.regression import Regression, start_regression
 from thrifty.policies.base import Policy
+from thrifty.policies.shared import parameters
 from thrifty.policies.shared.ledger import Ledger, start_ledger
 from thrifty.policies.shared.plan import Plan, estimate_gaps, solve_if_due, start_plan
 from thrifty.policies.shared.selection import greedy_arm, spanning_arm
-from thrifty.policies.shared.stubs import Choice, choose, implements, learn
+from thrifty.policies.shared.stubs import Choice, choose, implements
 from thrifty.problem.action_sets import ActionSets
 
 INIT, MONOTONE, FORCED, EXPLOIT, MATCHED, WASTED = range(6)
@@ -35,21 +36,11 @@ class DEL(Policy):
     zeta : the program is solved again when det G has grown by a factor of 1 + zeta
     """
 
-    gamma: float = 0.0
-    zeta: float = 0.1
+    gamma: float = parameters.number(0.0, at_least=0)
+    zeta: float = parameters.number(0.1, at_least=0)
 
-    name: ClassVar[str] = "del"
-    labels: ClassVar[tuple[str, ...]] = (
-        "init",
-        "monotone",
-        "forced",
-        "exploit",
-        "matched",
-        "wasted",
-    )
-
-    def check(self) -> None:
-        self._at_least(0, "gamma", "zeta")
+    name = "del"
+    labels = ("init", "monotone", "forced", "exploit", "matched", "wasted")
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
         return State(
@@ -106,21 +97,16 @@ def _choose(state: State, context: int, arms: Ints) -> Choice:
     return _match(state, arms, scale)
 
 
-@implements(learn, State)
-def _learn(state: State, row: int, label: int, reward: float) -> None:
-    observe(state.regression, row, reward)
-
-
 @kernel
 def _leader(state: State, arms: Ints, enough: float) -> int:
     """The best of the arms (n,) played at least `enough` times; of all arms if there is none."""
     means, chosen = state.regression.means, state.ledger.chosen
-    found, best = False, arms[0]
+    best = -1
     for n in range(arms.size):
         row = arms[n]
-        if chosen[row] >= enough and (not found or means[row] > means[best]):
-            found, best = True, row
-    return best if found else greedy_arm(state.regression, arms)
+        if chosen[row] >= enough and (best < 0 or means[row] > means[best]):
+            best = row
+    return best if best >= 0 else greedy_arm(state.regression, arms)
 
 
 @kernel
@@ -148,12 +134,12 @@ def _satisfied(state: State, scale: float) -> bool:
 def _match(state: State, arms: Ints, scale: float) -> Choice:
     """The least played of the arms (n,) below their targets; the greedy arm if there is none."""
     pulls, chosen = state.plan.pulls, state.ledger.chosen
-    found, least = False, arms[0]
+    least = -1
     for n in range(arms.size):
         row = arms[n]
         below = pulls[row] < math.inf and chosen[row] < pulls[row] * scale
-        if below and (not found or chosen[row] < chosen[least]):
-            found, least = True, row
-    if not found:
+        if below and (least < 0 or chosen[row] < chosen[least]):
+            least = row
+    if least < 0:
         return Choice(greedy_arm(state.regression, arms), WASTED)
     return Choice(least, MATCHED)

@@ -1,15 +1,16 @@
 """Epsilon-greedy: the greedy arm, or with a small probability any arm (Langford and Zhang 2007)."""
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from thrifty.compiler.compilation import kernel
 from thrifty.numerics.arrays import Ints
-from thrifty.numerics.regression import Regression, observe, update_arms
+from thrifty.numerics.regression import Regression, update_arms
 from thrifty.policies.base import Policy
+from thrifty.policies.shared import parameters
 from thrifty.policies.shared.ledger import Ledger, discounted_rounds, start_ledger
 from thrifty.policies.shared.selection import greedy_arm
-from thrifty.policies.shared.stubs import Choice, choose, implements, learn, probability
+from thrifty.policies.shared.stubs import Choice, choose, implements, probability
 from thrifty.problem.action_sets import ActionSets
 
 EXPLOIT, FORCED = range(2)
@@ -23,25 +24,17 @@ class EGreedy(Policy):
     ----------
     epsilon : probability of exploring in the first round
     decay : rate at which it falls; 0 keeps it constant, and regret linear
-    ridge : V starts from ridge times the identity: the prior is N(0, noise^2 / ridge I). By default
-        noise^2, for N(0, I)
-    forgetting : effective memory in rewards: what was seen counts less by a share 1 / forgetting
-        with each later one. By default nothing is forgotten
+    ridge, forgetting : see Policy
     """
 
-    epsilon: float = 1.0
-    decay: float = 0.5
-    ridge: float | None = None
-    forgetting: float | None = None
+    epsilon: float = parameters.number(1.0, at_least=0)
+    decay: float = parameters.number(0.5, at_least=0)
+    ridge: float | None = parameters.ridge()
+    forgetting: float | None = parameters.forgetting()
 
-    name: ClassVar[str] = "egreedy"
-    labels: ClassVar[tuple[str, ...]] = ("exploit", "forced")
-    open: ClassVar[bool] = True
-
-    def check(self) -> None:
-        self._at_least(0, "epsilon", "decay")
-        self._check_ridge()
-        self._check_forgetting()
+    name = "egreedy"
+    labels = ("exploit", "forced")
+    open = True
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
         return State(
@@ -83,8 +76,3 @@ def _epsilon(state: State) -> float:
     """The probability of a forced choice in this round, if at most 1."""
     t = discounted_rounds(state.ledger, state.regression.kept) + 1.0
     return float(state.epsilon * t**-state.decay)
-
-
-@implements(learn, State)
-def _learn(state: State, row: int, label: int, reward: float) -> None:
-    observe(state.regression, row, reward)

@@ -5,7 +5,7 @@ Explore by a plan made once, and start over with UCB if the plan turns out to be
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,8 @@ from thrifty.numerics.arrays import FixedBools, Floats, Ints
 from thrifty.numerics.regression import Regression, observe, start_regression
 from thrifty.numerics.widths import level
 from thrifty.policies.base import Policy
-from thrifty.policies.shared.ledger import Ledger, Renumbering, start_ledger
+from thrifty.policies.shared import parameters
+from thrifty.policies.shared.ledger import Ledger, Renumbering, carry_entries, start_ledger
 from thrifty.policies.shared.plan import Plan, estimate_gaps, solve_plan, start_plan
 from thrifty.policies.shared.selection import greedy_arm
 from thrifty.policies.shared.spanner import spanner_rows
@@ -35,19 +36,15 @@ class EndOA(Policy):
     Parameters
     ----------
     c : constant of the lower-order term of f_n
-    horizon : rounds to plan for; that of the run by default
+    horizon : see Policy
     """
 
-    c: float = 1.0
-    horizon: float | None = None
+    c: float = parameters.number(1.0, at_least=0)
+    horizon: float | None = parameters.horizon()
 
-    name: ClassVar[str] = "endoa"
-    labels: ClassVar[tuple[str, ...]] = ("init", "exploit", "matched", "recovery")
-    one_context: ClassVar[bool] = True
-
-    def check(self) -> None:
-        self._at_least(0, "c")
-        self._check_horizon()
+    name = "endoa"
+    labels = ("init", "exploit", "matched", "recovery")
+    one_context = True
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
         if sets.contexts > 1:
@@ -77,9 +74,8 @@ class EndOA(Policy):
     def carry(self, old: "State", new: "State", renumbering: Renumbering) -> None:
         """Plan again for the new arms, with all that was seen; recovery goes on."""
         super().carry(old, new, renumbering)
-        kept = renumbering.rows >= 0
-        new.pulls[renumbering.rows[kept]] = old.pulls[kept]
-        new.sums[renumbering.rows[kept]] = old.sums[kept]
+        carry_entries(old.pulls, new.pulls, renumbering.rows)
+        carry_entries(old.sums, new.sums, renumbering.rows)
         new.phase[0].recovering = old.phase[0].recovering
 
 
@@ -150,13 +146,12 @@ def _warming_up(state: State) -> bool:
 @kernel
 def _spanner_arm(state: State, arms: Ints) -> int:
     """The least played of the arms (n,) in the spanner; the first arm if none is on offer."""
-    chosen = state.ledger.chosen
-    found, least = False, arms[0]
+    chosen, least = state.ledger.chosen, -1
     for n in range(arms.size):
         row = arms[n]
-        if state.spanner[row] and (not found or chosen[row] < chosen[least]):
-            found, least = True, row
-    return least
+        if state.spanner[row] and (least < 0 or chosen[row] < chosen[least]):
+            least = row
+    return least if least >= 0 else arms[0]
 
 
 @kernel
@@ -190,8 +185,8 @@ def _upper_confidence_arm(state: State, arms: Ints) -> int:
         row = arms[n]
         if state.pulls[row] == 0.0:
             return row
-        width = state.noise * math.sqrt(2.0 * state.log_n / state.pulls[row])
-        upper = state.sums[row] / state.pulls[row] + width
+        bonus = state.noise * math.sqrt(2.0 * state.log_n / state.pulls[row])
+        upper = state.sums[row] / state.pulls[row] + bonus
         if upper > highest:
             best, highest = row, upper
     return best

@@ -1,14 +1,15 @@
 """Greedy: always the arm with the highest estimated mean. The baseline without exploration."""
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from thrifty.numerics.arrays import Ints
-from thrifty.numerics.regression import Regression, observe, update_arms
+from thrifty.numerics.regression import Regression, update_arms
 from thrifty.policies.base import Policy
+from thrifty.policies.shared import parameters
 from thrifty.policies.shared.ledger import Ledger, start_ledger
 from thrifty.policies.shared.selection import greedy_arm
-from thrifty.policies.shared.stubs import Choice, choose, implements, learn
+from thrifty.policies.shared.stubs import Choice, choose, implements
 from thrifty.problem.action_sets import ActionSets
 
 
@@ -18,28 +19,18 @@ class Greedy(Policy):
 
     Parameters
     ----------
-    ridge : V starts from ridge times the identity: the prior is N(0, noise^2 / ridge I). By default
-        noise^2, for N(0, I)
-    forgetting : effective memory in rewards: what was seen counts less by a share 1 / forgetting
-        with each later one. By default nothing is forgotten
+    ridge, forgetting : see Policy
     """
 
-    ridge: float | None = None
-    forgetting: float | None = None
+    ridge: float | None = parameters.ridge()
+    forgetting: float | None = parameters.forgetting()
 
-    name: ClassVar[str] = "greedy"
-    labels: ClassVar[tuple[str, ...]] = ("exploit",)
-    open: ClassVar[bool] = True
-
-    def check(self) -> None:
-        self._check_ridge()
-        self._check_forgetting()
+    name = "greedy"
+    labels = ("exploit",)
+    open = True
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
-        return State(
-            start_ledger(sets),
-            self._regression(sets, self._ridge(noise)),
-        )
+        return State(start_ledger(sets), self._regression(sets, self._ridge(noise)))
 
 
 class State(NamedTuple):
@@ -53,8 +44,3 @@ class State(NamedTuple):
 def _choose(state: State, context: int, arms: Ints) -> Choice:
     update_arms(state.regression, arms)
     return Choice(greedy_arm(state.regression, arms), 0)
-
-
-@implements(learn, State)
-def _learn(state: State, row: int, label: int, reward: float) -> None:
-    observe(state.regression, row, reward)

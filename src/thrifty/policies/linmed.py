@@ -25,33 +25,32 @@ What is done differently here, or is left open by the source:
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from thrifty.compiler.compilation import kernel
 from thrifty.errors import InvalidInput
-from thrifty.numerics.arrays import Floats, Ints, WorkSpace, positive_number
-from thrifty.numerics.dense import invert_positive
+from thrifty.numerics.arrays import Floats, Ints, WorkSpace
+from thrifty.numerics.dense import add_outer, invert_regularised
 from thrifty.numerics.regression import (
     Regression,
-    observe,
     squared_distance,
     start_regression,
     update_arms,
 )
 from thrifty.numerics.widths import oful_width
 from thrifty.policies.base import Policy
+from thrifty.policies.shared import parameters
 from thrifty.policies.shared.ledger import Ledger, start_ledger
 from thrifty.policies.shared.selection import draw_arm, greedy_arm
-from thrifty.policies.shared.stubs import Choice, choose, implements, learn
+from thrifty.policies.shared.stubs import Choice, choose, implements
 from thrifty.problem.action_sets import ActionSets
 
 GREEDY, SAMPLED = range(2)
 STEPS = 20  # of Fedorov and Wynn, at most
 TOLERANCE = 0.1  # a design is good enough if the largest norm exceeds the mean by this share
 LONGEST_STEP = 0.5  # W stays invertible
-REGULARISATION = 1e-6  # added to the diagonal of W, as a share of its trace
 TIE = 1e-9  # norms that differ by less than this share are equal: the first arm counts
 
 
@@ -63,34 +62,30 @@ class LinMED(Policy):
     ----------
     alpha_emp : weight of the greedy arm
     alpha_opt : weight of the optimal design; what is left is spread evenly
-    ridge : V starts from ridge times the identity: the prior is N(0, noise^2 / ridge I). By default
-        noise^2, for N(0, I)
     delta : probability of failure in beta_t
+    ridge : see Policy
     """
 
-    alpha_emp: float = 0.99
-    alpha_opt: float = 0.005
-    ridge: float | None = None
-    delta: float = 0.01
+    alpha_emp: float = parameters.number(0.99, at_least=0)
+    alpha_opt: float = parameters.number(0.005, at_least=0)
+    ridge: float | None = parameters.ridge()
+    delta: float = parameters.number(0.01, above=0, below=1)
 
-    name: ClassVar[str] = "linmed"
-    labels: ClassVar[tuple[str, ...]] = ("greedy", "sampled")
+    name = "linmed"
+    labels = ("greedy", "sampled")
 
     def check(self) -> None:
-        self._at_least(0, "alpha_emp", "alpha_opt")
-        if self.alpha_emp + self.alpha_opt > 1:
-            total = self.alpha_emp + self.alpha_opt
+        total = self.alpha_emp + self.alpha_opt
+        if total > 1:
             raise InvalidInput.expected(
                 "linmed: alpha_emp + alpha_opt", "a sum of at most 1", total
             )
-        self._check_ridge()
-        positive_number(self.delta, "linmed: delta", below=1.0)
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
-        ridge, (k, d) = self._ridge(noise), sets.rows.shape
+        k, d = sets.rows.shape
         return State(
             start_ledger(sets, uniforms=1),
-            start_regression(sets.rows, ridge=ridge, largest_set=sets.largest),
+            start_regression(sets.rows, ridge=self._ridge(noise), largest_set=sets.largest),
             Design(
                 weights=np.zeros(k),
                 norms=np.zeros(k),
@@ -101,7 +96,6 @@ class LinMED(Policy):
             divergences=np.zeros(k),
             probabilities=np.zeros(k),
             noise=noise,
-            ridge=ridge,
             log_inverse_delta=-math.log(self.delta),
             alpha_emp=float(self.alpha_emp),
             alpha_opt=float(self.alpha_opt),
@@ -127,7 +121,6 @@ class State(NamedTuple):
     divergences: WorkSpace  # (k,) F
     probabilities: WorkSpace  # (k,) p, up to a factor
     noise: float
-    ridge: float
     log_inverse_delta: float
     alpha_emp: float
     alpha_opt: float
@@ -160,11 +153,6 @@ def _choose(state: State, context: int, arms: Ints) -> Choice:
     return Choice(row, SAMPLED)
 
 
-@implements(learn, State)
-def _learn(state: State, row: int, label: int, reward: float) -> None:
-    observe(state.regression, row, reward)
-
-
 @kernel
 def _is_greedy_for_any_design(
     state: State, arms: Ints, greedy: int, even: float, uniform: float
@@ -187,14 +175,8 @@ def _is_greedy_for_any_design(
 def _find_divergences(state: State, arms: Ints, greedy: int) -> None:
     """F of the rows arms (n,)."""
     regression, ids = state.regression, state.ledger.vector_ids
-    width = oful_width(
-        regression.totals[0].logdet,
-        regression.theta.size,
-        state.ridge,
-        state.log_inverse_delta,
-        state.noise,
-        1.0,
-    )
+    ridge = regression.totals[0].ridge
+    width = oful_width(regression, ridge, state.log_inverse_delta, state.noise, 1.0)
     for n in range(arms.size):
         row = arms[n]
         state.divergences[row] = 1.0
@@ -233,14 +215,8 @@ def _start_design(design: Design, rows: Floats, F: Floats, arms: Ints) -> None:
     for n in range(arms.size):
         row = arms[n]
         design.weights[row] = 1.0 / arms.size
-        for i in range(d):
-            share = F[row] / arms.size * rows[row, i]
-            trace += share * rows[row, i]
-            for j in range(i + 1):
-                W[i, j] += share * rows[row, j]
-    for i in range(d):
-        W[i, i] += REGULARISATION * trace if trace > 0.0 else 1.0
-    invert_positive(W, inverse)
+        trace = add_outer(W, F[row] / arms.size, rows[row], trace)
+    invert_regularised(W, trace, inverse)
     for n in range(arms.size):
         row = arms[n]
         design.norms[row] = 0.0

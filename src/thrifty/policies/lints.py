@@ -2,17 +2,18 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from thrifty.compiler.compilation import kernel
 from thrifty.numerics.arrays import Floats, Ints, WorkSpace
 from thrifty.numerics.dense import cholesky_blocks
-from thrifty.numerics.regression import Regression, observe
+from thrifty.numerics.regression import Regression
 from thrifty.policies.base import Policy
+from thrifty.policies.shared import parameters
 from thrifty.policies.shared.ledger import Ledger, start_ledger
-from thrifty.policies.shared.stubs import Choice, choose, implements, learn
+from thrifty.policies.shared.stubs import Choice, choose, implements
 from thrifty.problem.action_sets import ActionSets
 
 # Of a matrix product, where probabilities are estimated. BLAS would use several threads for more,
@@ -33,28 +34,19 @@ class LinTS(Policy):
     scale : multiplies v; below 1 explores less
     delta : probability of failure in `theory`; 1 / horizon by default
     horizon : rounds to plan for, used by `theory`; that of the run by default
-    forgetting : effective memory in rewards: what was seen counts less by a share 1 / forgetting
-        with each later one. By default nothing is forgotten
+    forgetting : see Policy
     """
 
-    inflation: str = "heuristic"
-    ridge: float | None = None
-    scale: float = 1.0
-    delta: float | None = None
-    horizon: float | None = None
-    forgetting: float | None = None
+    inflation: str = parameters.word("heuristic", "theory")
+    ridge: float | None = parameters.ridge()
+    scale: float = parameters.number(1.0, above=0)
+    delta: float | None = parameters.number(None, above=0, below=1)
+    horizon: float | None = parameters.horizon()
+    forgetting: float | None = parameters.forgetting()
 
-    name: ClassVar[str] = "lints"
-    labels: ClassVar[tuple[str, ...]] = ("sampled",)
-    open: ClassVar[bool] = True
-
-    def check(self) -> None:
-        self._one_of("inflation", "heuristic", "theory")
-        self._check_ridge()
-        self._above(0, "scale")
-        self._probability("delta")
-        self._check_horizon()
-        self._check_forgetting()
+    name = "lints"
+    labels = ("sampled",)
+    open = True
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
         d = sets.dimension
@@ -121,11 +113,6 @@ def _choose(state: State, context: int, arms: Ints) -> Choice:
         if mean > highest:
             best, highest = arms[n], mean
     return Choice(best, 0)
-
-
-@implements(learn, State)
-def _learn(state: State, row: int, label: int, reward: float) -> None:
-    observe(state.regression, row, reward)
 
 
 @kernel

@@ -8,15 +8,16 @@ bounded regret is about a width that grows with t and fails with probability 1 /
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from thrifty.numerics.arrays import Ints
-from thrifty.numerics.regression import Regression, observe, update_arms
+from thrifty.numerics.regression import Regression, update_arms
 from thrifty.numerics.widths import level, oful_width
 from thrifty.policies.base import Policy
+from thrifty.policies.shared import parameters
 from thrifty.policies.shared.ledger import Ledger, discounted_rounds, start_ledger
 from thrifty.policies.shared.selection import optimistic_arm
-from thrifty.policies.shared.stubs import Choice, choose, implements, learn
+from thrifty.policies.shared.stubs import Choice, choose, implements
 from thrifty.problem.action_sets import ActionSets
 
 
@@ -30,41 +31,28 @@ class LinUCB(Policy):
         level f_n of oam's analysis: about half as wide in square; `anytime`, the theorem's width
         with delta = 1 / t^3 in round t; or `alpha`, noise times alpha, the same in every round, as
         in practice. The last two need no horizon
-    ridge : V starts from ridge times the identity: the prior is N(0, noise^2 / ridge I). By default
-        noise^2, for N(0, I)
     alpha : the width in units of noise, used by `alpha`
     c : constant of the lower-order term of f_n, used by `fn`
     delta : probability of failure, used by `oful` and `fn`; 1 / horizon by default
     size : upper bound on ||theta||, used by `oful` and `anytime`
-    horizon : rounds to plan for; that of the run by default
-    forgetting : effective memory in rewards: what was seen counts less by a share 1 / forgetting
-        with each later one. By default nothing is forgotten
+    ridge, horizon, forgetting : see Policy
     """
 
-    width: str = "oful"
-    ridge: float | None = None
-    alpha: float = 1.0
-    c: float = 1.0
-    delta: float | None = None
-    size: float = 1.0
-    horizon: float | None = None
-    forgetting: float | None = None
+    width: str = parameters.word("oful", "fn", "anytime", "alpha")
+    ridge: float | None = parameters.ridge()
+    alpha: float = parameters.number(1.0, at_least=0)
+    c: float = parameters.number(1.0, at_least=0)
+    delta: float | None = parameters.number(None, above=0, below=1)
+    size: float = parameters.number(1.0, at_least=0)
+    horizon: float | None = parameters.horizon()
+    forgetting: float | None = parameters.forgetting()
 
-    name: ClassVar[str] = "linucb"
-    labels: ClassVar[tuple[str, ...]] = ("optimistic",)
-    open: ClassVar[bool] = True
-
-    def check(self) -> None:
-        self._one_of("width", "oful", "fn", "anytime", "alpha")
-        self._check_ridge()
-        self._at_least(0, "alpha", "c", "size")
-        self._probability("delta")
-        self._check_horizon()
-        self._check_forgetting()
+    name = "linucb"
+    labels = ("optimistic",)
+    open = True
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
-        ridge, log_inverse_delta = self._ridge(noise), 0.0
-        fixed_width = noise * self.alpha
+        ridge, log_inverse_delta, fixed_width = self._ridge(noise), 0.0, noise * self.alpha
         if self.width in ("oful", "fn"):
             n = self._planned_rounds(
                 1.0 / max(self.delta, 1e-300) if horizon is None and self.delta else horizon
@@ -108,17 +96,5 @@ def _choose(state: State, context: int, arms: Ints) -> Choice:
         t = discounted_rounds(state.ledger, regression.kept) + 1.0
         log_inverse_delta = 3.0 * math.log(t)
     if not state.fixed:
-        width = oful_width(
-            regression.totals[0].logdet,
-            regression.theta.size,
-            state.ridge,
-            log_inverse_delta,
-            state.noise,
-            state.size,
-        )
+        width = oful_width(regression, state.ridge, log_inverse_delta, state.noise, state.size)
     return Choice(optimistic_arm(regression, arms, width), 0)
-
-
-@implements(learn, State)
-def _learn(state: State, row: int, label: int, reward: float) -> None:
-    observe(state.regression, row, reward)

@@ -6,20 +6,21 @@ those of its LaTeX source. Rewards have standard deviation sigma here, 1 in the 
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from thrifty.compiler.compilation import kernel
 from thrifty.numerics.arrays import FixedBools, Floats, Ints
-from thrifty.numerics.regression import Regression, observe, start_regression
+from thrifty.numerics.regression import Regression, start_regression
 from thrifty.numerics.widths import level
 from thrifty.policies.base import Policy
+from thrifty.policies.shared import parameters
 from thrifty.policies.shared.ledger import Ledger, start_ledger
 from thrifty.policies.shared.plan import Plan, estimate_gaps, solve_if_due, start_plan
 from thrifty.policies.shared.selection import greedy_arm, optimistic_arm, spanning_arm
 from thrifty.policies.shared.spanner import spanner_rows
-from thrifty.policies.shared.stubs import Choice, choose, implements, learn
+from thrifty.policies.shared.stubs import Choice, choose, implements
 from thrifty.problem.action_sets import ActionSets
 
 INIT, EXPLOIT, FORCED, MATCHED, WASTED = range(5)
@@ -51,23 +52,14 @@ class OAM(Policy):
     horizon : rounds to plan for (n in f_n); that of the run by default
     """
 
-    epsilon: float | str = 0.0
-    c: float = 0.0
-    zeta: float = 0.1
-    forced: str = "least"
-    horizon: float | None = None
+    epsilon: float | str = parameters.number(0.0, at_least=0, or_word="literal")
+    c: float = parameters.number(0.0, at_least=0)
+    zeta: float = parameters.number(0.1, at_least=0)
+    forced: str = parameters.word("least", "spanner")
+    horizon: float | None = parameters.horizon()
 
-    name: ClassVar[str] = "oam"
-    labels: ClassVar[tuple[str, ...]] = ("init", "exploit", "forced", "matched", "wasted")
-
-    def check(self) -> None:
-        if isinstance(self.epsilon, str):
-            self._one_of("epsilon", "literal")
-        else:
-            self._at_least(0, "epsilon")
-        self._at_least(0, "c", "zeta")
-        self._one_of("forced", "least", "spanner")
-        self._check_horizon()
+    name = "oam"
+    labels = ("init", "exploit", "forced", "matched", "wasted")
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
         log_n = math.log(self._planned_rounds(horizon))
@@ -128,11 +120,6 @@ def _choose(state: State, context: int, arms: Ints) -> Choice:
     s = ledger.counters[0].explored
     ledger.counters[0].explored = s + 1
     return _explore(state, arms, gap_min, s)
-
-
-@implements(learn, State)
-def _learn(state: State, row: int, label: int, reward: float) -> None:
-    observe(state.regression, row, reward)
 
 
 @kernel

@@ -7,7 +7,7 @@ context; the use with several, where counts and means belong to vectors, is an e
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,7 +15,8 @@ from thrifty.compiler.compilation import kernel
 from thrifty.compiler.records import Record, Records
 from thrifty.numerics.arrays import FixedFloats, Floats, Ints
 from thrifty.policies.base import Policy
-from thrifty.policies.shared.ledger import Ledger, Renumbering, start_ledger
+from thrifty.policies.shared import parameters
+from thrifty.policies.shared.ledger import Ledger, Renumbering, carry_entries, start_ledger
 from thrifty.policies.shared.plan import Plan, estimate_gaps, solve_plan, start_plan
 from thrifty.policies.shared.selection import highest_value_arm, least_played_arm
 from thrifty.policies.shared.stubs import Choice, choose, implements, learn, value
@@ -38,15 +39,12 @@ class OSSB(Policy):
     zeta : the program is solved again when the pulls of some arm have grown by a factor of 1 + zeta
     """
 
-    epsilon: float = 0.0
-    gamma: float = 0.0
-    zeta: float = 0.1
+    epsilon: float = parameters.number(0.0, at_least=0)
+    gamma: float = parameters.number(0.0, at_least=0)
+    zeta: float = parameters.number(0.1, at_least=0)
 
-    name: ClassVar[str] = "ossb"
-    labels: ClassVar[tuple[str, ...]] = ("init", "exploit", "forced", "matched")
-
-    def check(self) -> None:
-        self._at_least(0, "epsilon", "gamma", "zeta")
+    name = "ossb"
+    labels = ("init", "exploit", "forced", "matched")
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
         vectors = len(sets.vectors)
@@ -77,9 +75,8 @@ class OSSB(Policy):
 
     def carry(self, old: "State", new: "State", renumbering: Renumbering) -> None:
         super().carry(old, new, renumbering)
-        kept = renumbering.vectors >= 0
-        new.pulls[renumbering.vectors[kept]] = old.pulls[kept]
-        new.sums[renumbering.vectors[kept]] = old.sums[kept]
+        carry_entries(old.pulls, new.pulls, renumbering.vectors)
+        carry_entries(old.sums, new.sums, renumbering.vectors)
         new.progress[0].unrewarded = (new.pulls == 0).sum()
 
 
@@ -153,12 +150,12 @@ def _value(state: State, row: int) -> float:
 def _unrewarded_arm(state: State, arms: Ints) -> int:
     """The least played of the arms (n,) without a reward; the best arm if all have one."""
     played, ids = state.ledger.played, state.ledger.vector_ids
-    found, least = False, arms[0]
+    least = -1
     for n in range(arms.size):
         vector = ids[arms[n]]
-        if state.pulls[vector] == 0.0 and (not found or played[vector] < played[ids[least]]):
-            found, least = True, arms[n]
-    return least if found else highest_value_arm(state, arms)
+        if state.pulls[vector] == 0.0 and (least < 0 or played[vector] < played[ids[least]]):
+            least = arms[n]
+    return least if least >= 0 else highest_value_arm(state, arms)
 
 
 @kernel

@@ -33,16 +33,17 @@ What the source leaves open, and how it is done here:
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from thrifty.compiler.compilation import kernel
 from thrifty.compiler.records import Record, Records
 from thrifty.numerics.arrays import Floats, Ints, Rows
-from thrifty.numerics.dense import invert_positive
+from thrifty.numerics.dense import add_outer, invert_regularised
 from thrifty.numerics.regression import Regression, observe, start_regression
 from thrifty.policies.base import Policy
+from thrifty.policies.shared import parameters
 from thrifty.policies.shared.ledger import Ledger, Renumbering, start_ledger
 from thrifty.policies.shared.selection import best_row, draw_arm, greedy_arm
 from thrifty.policies.shared.stubs import Choice, choose, implements, learn
@@ -50,7 +51,6 @@ from thrifty.problem.action_sets import ActionSets
 
 EXPLOIT, AGREED, DRAWN = range(3)
 HIGHEST_PRICE = 10.0  # of lambda; rarely reached
-REGULARISATION = 1e-6  # added to the diagonal of W, as a share of its trace
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,33 +73,23 @@ class SOLID(Policy):
     reset : `yes` or `no`, whether weights and lambda start anew with each phase
     level : factor of beta_t, the level at which alternatives count as ruled out; 2 is what the
         lower bound asks for
-    ridge : V starts from ridge times the identity: the prior is N(0, noise^2 / ridge I). By default
-        noise^2, for N(0, I)
-    horizon : rounds to plan for; that of the run by default
+    ridge, horizon : see Policy
     """
 
-    kappa: float = 1.0
-    z: float = 10.0
-    weight_step: float = 0.5
-    price_step: float = 0.1
-    decay: float = 0.0
-    reset: str = "yes"
-    level: float = 1.0
-    ridge: float | None = None
-    horizon: float | None = None
+    kappa: float = parameters.number(1.0, at_least=0)
+    z: float = parameters.number(10.0, at_least=1)
+    weight_step: float = parameters.number(0.5, above=0)
+    price_step: float = parameters.number(0.1, above=0)
+    decay: float = parameters.number(0.0, at_least=0)
+    reset: str = parameters.word("yes", "no")
+    level: float = parameters.number(1.0, above=0)
+    ridge: float | None = parameters.ridge()
+    horizon: float | None = parameters.horizon()
 
-    name: ClassVar[str] = "solid"
+    name = "solid"
     # agreed: drawn from the weights, and the greedy arm
-    observed_label: ClassVar[int] = 1  # rewards of `exploit` are not learned from
-    labels: ClassVar[tuple[str, ...]] = ("exploit", "agreed", "explored")
-
-    def check(self) -> None:
-        self._at_least(0, "kappa", "decay")
-        self._at_least(1, "z")
-        self._above(0, "weight_step", "price_step", "level")
-        self._check_ridge()
-        self._one_of("reset", "yes", "no")
-        self._check_horizon()
+    observed_label = 1  # rewards of `exploit` are not learned from
+    labels = ("exploit", "agreed", "explored")
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
         log_n = math.log(self._planned_rounds(horizon))
@@ -247,8 +237,7 @@ def _hardest_rival(state: State, inverse: Floats) -> Rival:
 def _step(state: State, context: int, t: float) -> None:
     """One step of w and lambda, at the theta' that W tells least from theta."""
     saddle, progress = state.saddle, state.saddle.progress
-    _compute_information(state, context, t)
-    invert_positive(saddle.information, saddle.inverse)
+    _invert_information(state, context, t)
     rival = _hardest_rival(state, saddle.inverse)
     _find_shift(state, rival)
     # sqrt(gamma_t) / sigma
@@ -336,19 +325,14 @@ def _end_phase(state: State) -> None:
 
 
 @kernel
-def _compute_information(state: State, context: int, t: float) -> None:
-    """W = sum of frequency w phi phi^T, its lower triangle, regularised."""
+def _invert_information(state: State, context: int, t: float) -> None:
+    """W^-1 for W = sum of frequency w phi phi^T, regularised."""
     ledger, rows = state.ledger, state.regression.rows
     weights, W = state.saddle.weights, state.saddle.information
-    d, trace = rows.shape[1], 0.0
+    trace = 0.0
     W[:] = 0.0
     for m in range(ledger.visits.size):
         frequency = _frequency(ledger, m, context, t)
         for row in range(ledger.offsets[m], ledger.offsets[m + 1]):
-            weight = frequency * weights[row]
-            for i in range(d):
-                trace += weight * rows[row, i] * rows[row, i]
-                for j in range(i + 1):
-                    W[i, j] += weight * rows[row, i] * rows[row, j]
-    for i in range(d):
-        W[i, i] += REGULARISATION * trace if trace > 0.0 else 1.0
+            trace = add_outer(W, frequency * weights[row], rows[row], trace)
+    invert_regularised(W, trace, state.saddle.inverse)

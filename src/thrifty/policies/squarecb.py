@@ -15,16 +15,17 @@ the rounds t, so that no horizon is needed.
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from thrifty.numerics.arrays import Ints, WorkSpace
-from thrifty.numerics.regression import Regression, observe, update_arms
+from thrifty.numerics.regression import Regression, update_arms
 from thrifty.policies.base import Policy
+from thrifty.policies.shared import parameters
 from thrifty.policies.shared.ledger import Ledger, discounted_rounds, start_ledger
 from thrifty.policies.shared.selection import draw_arm, greedy_arm
-from thrifty.policies.shared.stubs import Choice, choose, implements, learn, probability
+from thrifty.policies.shared.stubs import Choice, choose, implements, probability
 from thrifty.problem.action_sets import ActionSets
 
 GREEDY, SAMPLED = range(2)
@@ -37,24 +38,16 @@ class SquareCB(Policy):
     Parameters
     ----------
     c : constant of gamma = c sqrt(t), for gaps in units of noise; more explores less
-    ridge : V starts from ridge times the identity: the prior is N(0, noise^2 / ridge I). By default
-        noise^2, for N(0, I)
-    forgetting : effective memory in rewards: what was seen counts less by a share 1 / forgetting
-        with each later one. By default nothing is forgotten
+    ridge, forgetting : see Policy
     """
 
-    c: float = 10.0
-    ridge: float | None = None
-    forgetting: float | None = None
+    c: float = parameters.number(10.0, at_least=0)
+    ridge: float | None = parameters.ridge()
+    forgetting: float | None = parameters.forgetting()
 
-    name: ClassVar[str] = "squarecb"
-    labels: ClassVar[tuple[str, ...]] = ("greedy", "sampled")
-    open: ClassVar[bool] = True
-
-    def check(self) -> None:
-        self._at_least(0, "c")
-        self._check_ridge()
-        self._check_forgetting()
+    name = "squarecb"
+    labels = ("greedy", "sampled")
+    open = True
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
         return State(
@@ -98,8 +91,3 @@ def _probability(state: State, context: int, arms: Ints, row: int) -> float:
     """By the weights that choose has left."""
     weight: float = state.weights[row]
     return weight
-
-
-@implements(learn, State)
-def _learn(state: State, row: int, label: int, reward: float) -> None:
-    observe(state.regression, row, reward)

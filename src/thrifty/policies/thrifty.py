@@ -8,8 +8,8 @@ numbered as in docs/thrifty.md; none of it is proved:
 
 1. the model: theta ~ N(0, scale I), and the noise, both learned from the rewards;
 2. the greedy arm x^, and for each other arm x of the set its gap and the standard error of that;
-3. what greedy play may lose to x: the expected improvement of x over x^, and a share `caution` of
-   what Thompson sampling would pay for x;
+3. the expected loss of greedy play to x: the expected improvement of x over x^, and a share
+   `caution` of what Thompson sampling would pay for x;
 4. the question: is x better? drawn in proportion to what may be lost to it;
 5. the information of a pull: how far it would move the estimated gap between x and x^, squared;
 6. the mixture of x^ and one other arm with the least information ratio.
@@ -19,7 +19,7 @@ Steps 2 and 3 are repeated only when estimates have changed enough to matter.
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -34,6 +34,7 @@ from thrifty.numerics.regression import (
     update_arms,
 )
 from thrifty.policies.base import Policy
+from thrifty.policies.shared import parameters
 from thrifty.policies.shared.ledger import Ledger, Renumbering, discounted_rounds, start_ledger
 from thrifty.policies.shared.selection import draw_arm, greedy_arm, least_ratio
 from thrifty.policies.shared.stubs import Choice, choose, implements, learn, probability
@@ -49,7 +50,7 @@ DIMENSIONS = 4  # per factor 1 + GROWTH of det V: in many dimensions it grows fa
 
 @dataclass(frozen=True, kw_only=True)
 class Thrifty(Policy):
-    """Mix the greedy arm with the one that best tells whether another arm is better.
+    """Mix the greedy arm with the arm that best resolves whether some other arm is better.
 
     There is nothing to tune. caution is a choice: more of it costs regret in most runs and makes
     bad runs rarer.
@@ -60,22 +61,16 @@ class Thrifty(Policy):
         given
     caution : 0 explores for what greedy play is expected to lose; 1 may spend as much on
         exploration in a round as Thompson sampling would on the most promising arm
-    forgetting : effective memory in rewards: what was seen counts less by a share 1 / forgetting
-        with each later one. By default nothing is forgotten
+    forgetting : see Policy
     """
 
-    noise: str = "estimate"
-    caution: float = 0.6
-    forgetting: float | None = None
+    noise: str = parameters.word("estimate", "known")
+    caution: float = parameters.number(0.6, at_least=0)
+    forgetting: float | None = parameters.forgetting()
 
-    name: ClassVar[str] = "thrifty"
-    labels: ClassVar[tuple[str, ...]] = ("exploit", "explore")
-    open: ClassVar[bool] = True
-
-    def check(self) -> None:
-        self._one_of("noise", "estimate", "known")
-        self._at_least(0, "caution")
-        self._check_forgetting()
+    name = "thrifty"
+    labels = ("exploit", "explore")
+    open = True
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
         k, d = len(sets.rows), sets.dimension

@@ -27,7 +27,7 @@ LinTS with the same prior is 37.0 +- 0.7 (tests/policies/test_sampling.py).
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -35,16 +35,12 @@ from thrifty.compiler.compilation import kernel
 from thrifty.errors import InvalidInput
 from thrifty.numerics.arrays import FixedFloats, Floats, Ints, WorkSpace, finite_number
 from thrifty.numerics.dense import cholesky_blocks
-from thrifty.numerics.regression import (
-    Regression,
-    observe,
-    squared_distance,
-    update_arms,
-)
+from thrifty.numerics.regression import Regression, squared_distance, update_arms
 from thrifty.policies.base import Policy
+from thrifty.policies.shared import parameters
 from thrifty.policies.shared.ledger import Ledger, start_ledger
 from thrifty.policies.shared.selection import greedy_arm, least_ratio
-from thrifty.policies.shared.stubs import Choice, choose, implements, learn, probability
+from thrifty.policies.shared.stubs import Choice, choose, implements, probability
 from thrifty.problem.action_sets import ActionSets
 
 EXPLOIT, EXPLORE = range(2)
@@ -61,28 +57,22 @@ class VIDS(Policy):
     samples : S, how many samples of theta stand for its posterior; an even number
     draws : `once`, samples are made from the same normals in every round; or `anew`, from others in
         each round, as in the source, which takes longer
-    ridge : V starts from ridge times the identity: the prior is N(0, noise^2 / ridge I). By default
-        noise^2, for N(0, I)
-    forgetting : effective memory in rewards: what was seen counts less by a share 1 / forgetting
-        with each later one. By default nothing is forgotten
+    ridge, forgetting : see Policy
     """
 
     samples: float = 200.0
-    draws: str = "once"
-    ridge: float | None = None
-    forgetting: float | None = None
+    draws: str = parameters.word("once", "anew")
+    ridge: float | None = parameters.ridge()
+    forgetting: float | None = parameters.forgetting()
 
-    name: ClassVar[str] = "vids"
-    labels: ClassVar[tuple[str, ...]] = ("exploit", "explore")
-    open: ClassVar[bool] = True
+    name = "vids"
+    labels = ("exploit", "explore")
+    open = True
 
     def check(self) -> None:
         samples = finite_number(self.samples, "vids: samples")
         if samples < 2 or samples % 2 != 0:
             raise InvalidInput.expected("vids: samples", "an even number of at least 2", samples)
-        self._one_of("draws", "once", "anew")
-        self._check_ridge()
-        self._check_forgetting()
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
         k, d, width = len(sets.rows), sets.dimension, sets.rows.shape[1]
@@ -178,11 +168,6 @@ def _probability(state: State, context: int, arms: Ints, row: int) -> float:
     return second + (1.0 - pair.probability if row == pair.first else 0.0)
 
 
-@implements(learn, State)
-def _learn(state: State, row: int, label: int, reward: float) -> None:
-    observe(state.regression, row, reward)
-
-
 @kernel
 def _reach(regression: Regression, arms: Ints, greedy: int, noise: float) -> float:
     """The least |xi|^2 for which another of the rows arms (n,) can be best: min (gap / error)^2.
@@ -233,8 +218,8 @@ def _sample_best_arms(
         _find_shift(posterior, normals, start, noise)
         pair = _best_arms(regression, arms, shift)
         if pair.plus != greedy or pair.minus != greedy:  # the shifts of the greedy arm cancel
-            own = 2.0 * regression.means[greedy]
-            total += share * (pair.highest_plus + pair.highest_minus - own)
+            greedy_means = 2.0 * regression.means[greedy]
+            total += share * (pair.highest_plus + pair.highest_minus - greedy_means)
         chances[pair.plus] += share
         chances[pair.minus] += share
         if pair.plus != pair.minus:  # else the shifts cancel, without rounding errors

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from thrifty.errors import NOTHING, InvalidInput, UnknownName
 from thrifty.numerics.arrays import Floats, Ints, finite_numbers, numeric
 from thrifty.problem.frames import ArmTable, arm_table, columns_of, in_order
-from thrifty.problem.names import check_names, listed_names
+from thrifty.problem.names import listed_names
 
 MOST_DIMENSIONS = 10_000  # policies and bounds keep (d, d) matrices, of 0.8 GB then
 
@@ -62,11 +62,12 @@ class ActionSets:
             raise InvalidInput.expected(
                 "arm_names", f"a list of {len(blocks)} (one for each context)", arm_names
             )
-        given = [None] * len(blocks) if arm_names is None else arm_names
-        found = [None if table is None else table.names for table in tables]
+        named: list[Sequence[str] | None] = list(arm_names or [None] * len(blocks))
+        for m, table in enumerate(tables):
+            if named[m] is None and table is not None:
+                named[m] = table.names
         self.arm_names = tuple(
-            _names(found[m] if given[m] is None else given[m], len(block), f"arm_names[{m}]", "arm")
-            for m, block in enumerate(blocks)
+            _names(named[m], len(block), f"arm_names[{m}]", "arm") for m, block in enumerate(blocks)
         )
 
     @property
@@ -237,16 +238,10 @@ def default_names(count: int) -> tuple[str, ...]:
 def _names(names: Sequence[str] | None, count: int, where: str, kind: str) -> tuple[str, ...]:
     if names is None:
         return default_names(count)
-    if (
-        isinstance(names, str)
-        or not isinstance(names, Sequence)
-        or any(not isinstance(name, str) for name in names)
-    ):
-        raise InvalidInput.expected(where, "a list of strings", names)
-    if len(names) != count:
+    checked = listed_names(names, where)
+    if len(checked) != count:
         raise InvalidInput.expected(where, f"a list of {count} (one for each {kind})", names)
-    check_names(names, where)
-    return tuple(names)
+    return checked
 
 
 def _frozen(array: NDArray[Any]) -> NDArray[Any]:

@@ -5,11 +5,11 @@ A name is a family with parameters, `end-of-optimism:eps=0.01,a=2`, or an alias 
 `random-theta:seed=each`.
 """
 
-import inspect
 import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from thrifty.errors import InvalidInput, UnknownName
 from thrifty.numerics.arrays import Floats
 from thrifty.problem.action_sets import ActionSets
 from thrifty.problem.instances import Instance, inner_products
-from thrifty.problem.specs import first_paragraph, split_parameters
+from thrifty.problem.specs import first_paragraph, parsed, split_parameters
 
 
 @dataclass(frozen=True)
@@ -27,55 +27,15 @@ class Family:
 
     name: str
     make: Callable[..., Instance]
-    sizes_vary: bool = False  # whether the seed decides how many contexts and arms there are
-
-    @property
-    def parameters(self) -> dict[str, float | str]:
-        """Every parameter with its default."""
-        return {
-            key: parameter.default
-            for key, parameter in inspect.signature(self.make).parameters.items()
-        }
-
-    @property
-    def definition(self) -> str:
-        """The first paragraph of the function's docstring."""
-        return first_paragraph(self.make)
+    parameters: dict[str, float | str]  # with their defaults
+    definition: str
+    bounds: dict[str, tuple[float, float]]  # of parameters; numbers that are not whole lie between
+    members: tuple[str, ...]  # its names in the catalog
+    sizes_vary: bool  # whether the seed decides how many contexts and arms there are
 
 
 FAMILIES: dict[str, Family] = {}
-
-ALIASES = {
-    "fixed-u0.1": "fixed:u=0.1",
-    "fixed-u0.2": "fixed:u=0.2",
-    "fixed-u0.01": "fixed:u=0.01",
-    "fixed-u0.02": "fixed:u=0.02",
-    # of the draws with seeds 0 to 100, those of median C: the constant of a random set has a heavy
-    # tail, and the paper names no draw
-    "large-100": "circle:arms=100,seed=87",
-    "small-5": "circle:arms=5,seed=24",
-}
-
-CATALOG = (
-    "fixed-u0.1",
-    "fixed-u0.2",
-    "fixed-u0.01",
-    "fixed-u0.02",
-    "scenario-one",
-    "scenario-two",
-    "bounded",
-    "large-100",
-    "small-5",
-    "random-theta",
-    "end-of-optimism",
-    "orthogonal",
-    "ids-eoo",
-    "solid-toy",
-    "drawn",
-    "k-armed",
-    "product",
-    "drifting",
-)
+ALIASES: dict[str, str] = {}
 
 
 @dataclass(frozen=True)
@@ -86,12 +46,8 @@ class Ensemble:
 
     def instance(self, seed: int, replication: int) -> Instance:
         """The instance of a replication; its name carries the seed it was drawn by."""
-        draw = int(
-            np.random.SeedSequence(seed, spawn_key=(replication, _ENSEMBLE_STREAM)).generate_state(
-                1
-            )[0]
-        )
-        return instance(self.name.replace(EACH, f"seed={draw}"))
+        sequence = np.random.SeedSequence(seed, spawn_key=(replication, _ENSEMBLE_STREAM))
+        return instance(self.name.replace(EACH, f"seed={sequence.generate_state(1)[0]}"))
 
     @property
     def sizes_vary(self) -> bool:
@@ -115,37 +71,26 @@ _ENSEMBLE_STREAM = 4  # after the four streams of a replication (numerics/stream
 def problem(name: str | os.PathLike[str]) -> Problem:
     """An instance by its name or file; or, with `seed=each` among its parameters, an ensemble."""
     text = _text(name)
-    family, _, given = text.partition(":")
-    if EACH not in given.split(",") or family not in FAMILIES:
+    family, _, pairs = text.partition(":")
+    if EACH not in pairs.split(",") or family not in FAMILIES:
         return instance(text)
-    found = Ensemble(text)
-    found.instance(0, 0)  # so that mistakes in the name show
-    return found
+    ensemble = Ensemble(text)
+    ensemble.instance(0, 0)  # so that mistakes in the name show
+    return ensemble
 
 
 def instance(name: str | os.PathLike[str]) -> Instance:
     """An instance of the catalog, `fixed-u0.1` or `end-of-optimism:eps=0.01`, or a TOML file."""
     text = _text(name)
-    family, _, given = ALIASES.get(text, text).partition(":")
-    if (
-        text.endswith(".toml")
-        or os.sep in text
-        or (family not in FAMILIES and os.path.isfile(text))
-    ):
+    family, _, pairs = ALIASES.get(text, text).partition(":")
+    is_path = text.endswith(".toml") or os.sep in text
+    if is_path or (family not in FAMILIES and os.path.isfile(text)):
         return Instance.load(text)
     if family not in FAMILIES:
-        raise UnknownName(
-            "instance", text, [*CATALOG, *(known for known in FAMILIES if known not in CATALOG)]
-        )
-    made = FAMILIES[family].make(**_parameters(FAMILIES[family], given))
-    return Instance(
-        made.sets,
-        theta=made.theta,
-        probabilities=made.probabilities,
-        noise=made.noise,
-        name=text,
-        changes=made.changes,
-    )
+        raise UnknownName("instance", text, dict.fromkeys([*CATALOG, *FAMILIES]))
+    made = FAMILIES[family].make(**_parameters(FAMILIES[family], pairs))
+    made.name = text
+    return made
 
 
 def _text(name: str | os.PathLike[str]) -> str:
@@ -160,50 +105,66 @@ def _text(name: str | os.PathLike[str]) -> str:
 def describe() -> list[dict[str, Any]]:
     """The instances of the catalog: name, sizes, family, parameters, definition."""
     entries = []
-    for name in CATALOG:
-        family = FAMILIES[ALIASES.get(name, name).partition(":")[0]]
-        sets = instance(name).sets
-        entries.append(
-            {
-                "name": name,
-                "contexts": sets.contexts,
-                "arms": len(sets.rows),
-                "dimension": sets.dimension,
-                "parameters": {} if name in ALIASES else family.parameters,
-                "family": family.name,
-                "family_parameters": family.parameters,
-                "definition": family.definition,
-            }
-        )
+    for family in FAMILIES.values():
+        for name in family.members:
+            sets = instance(name).sets
+            entries.append(
+                {
+                    "name": name,
+                    "contexts": sets.contexts,
+                    "arms": len(sets.rows),
+                    "dimension": sets.dimension,
+                    "parameters": {} if name in ALIASES else family.parameters,
+                    "family": family.name,
+                    "family_parameters": family.parameters,
+                    "definition": family.definition,
+                }
+            )
     return entries
 
 
-def _parameters(family: Family, given: str) -> dict[str, float | str]:
+def _parameters(family: Family, pairs: str) -> dict[str, float | str]:
     """Parse key=value,key=value for a family; each value is of the type of its default."""
     parameters: dict[str, float | str] = {}
-    for key, value in split_parameters(
-        given, family.parameters, owner=family.name, where=f"{family.name}:"
+    for key, text in split_parameters(
+        pairs, family.parameters, owner=family.name, where=f"{family.name}:"
     ).items():
-        try:
-            parameters[key] = type(family.parameters[key])(value)
-        except ValueError:
-            kind = "a whole number" if isinstance(family.parameters[key], int) else "a number"
-            raise InvalidInput.expected(f"{family.name}:{key}", kind, value) from None
+        kind, where = type(family.parameters[key]), f"{family.name}:{key}"
+        parameters[key] = value = parsed(text, kind, where)
+        if key in family.bounds:
+            low, high = family.bounds[key]
+            if kind is float:
+                _require(low < value < high, where, f"a number between {low:g} and {high:g}", value)
+            elif high < math.inf:
+                _require(low <= value <= high, where, f"a number from {low} to {high}", value)
+            else:
+                _require(low <= value, where, f"at least {low}", value)
     return parameters
 
 
 def _family(
-    name: str, *, sizes_vary: bool = False
+    name: str,
+    *,
+    aliases: dict[str, str] | None = None,
+    sizes_vary: bool = False,
+    **bounds: tuple[float, float],
 ) -> Callable[[Callable[..., Instance]], Callable[..., Instance]]:
+    """Register a family; aliases: the catalog's names for some of its parameters."""
+
     def register(make: Callable[..., Instance]) -> Callable[..., Instance]:
-        FAMILIES[name] = Family(name, make, sizes_vary)
+        ALIASES.update({alias: f"{name}:{pairs}" for alias, pairs in (aliases or {}).items()})
+        FAMILIES[name] = Family(
+            name,
+            make,
+            parameters={key: value.default for key, value in signature(make).parameters.items()},
+            definition=first_paragraph(make),
+            bounds={"seed": (0, math.inf)} | bounds,
+            members=tuple(aliases or [name]),
+            sizes_vary=sizes_vary,
+        )
         return make
 
     return register
-
-
-def _sets(*sets: list[list[float]]) -> ActionSets:
-    return ActionSets(sets)
 
 
 def _require(holds: bool, where: str, expected: str, got: float | str) -> None:
@@ -211,13 +172,12 @@ def _require(holds: bool, where: str, expected: str, got: float | str) -> None:
         raise InvalidInput.expected(where, expected, got)
 
 
-@_family("fixed")
+@_family("fixed", aliases={f"fixed-u{u}": f"u={u}" for u in (0.1, 0.2, 0.01, 0.02)}, u=(0, 1))
 def _fixed(u: float = 0.1) -> Instance:
     """One set (1,0), (0,1), (1-u,5u); theta (1,0). The paper has u = 0.1 and 0.2; below 0.04 the
     arm (0,1) is the cheaper source of information.
     """
-    _require(0 < u < 1, "fixed:u", "a number between 0 and 1", u)
-    return Instance(_sets([[1, 0], [0, 1], [1 - u, 5 * u]]), theta=[1, 0])
+    return Instance(ActionSets([np.array([[1, 0], [0, 1], [1 - u, 5 * u]])]), theta=[1, 0])
 
 
 @_family("scenario-one")
@@ -227,13 +187,13 @@ def _scenario_one() -> Instance:
     """
     first: list[list[float]] = [[1, 0, 0], [0, 1, 0], [0.9, 0.5, 0]]
     second: list[list[float]] = [[0, 1, 0], [0, 0, 1], [0, 0.5, 0.9]]
-    return Instance(_sets(first, second), theta=[1, 0, 1], probabilities=[0.3, 0.7])
+    return Instance(ActionSets([first, second]), theta=[1, 0, 1], probabilities=[0.3, 0.7])
 
 
 def _two_contexts(probabilities: list[float]) -> Instance:
     first: list[list[float]] = [[1, 0], [0, 1], [0.9, 0.5]]
     second: list[list[float]] = [[0, 1], [-1, 0], [-1, 0]]
-    return Instance(_sets(first, second), theta=[1, 0], probabilities=probabilities)
+    return Instance(ActionSets([first, second]), theta=[1, 0], probabilities=probabilities)
 
 
 @_family("scenario-two")
@@ -257,44 +217,42 @@ def _on_circle(arms: int, seed: int) -> Floats:
     return np.array([[math.cos(angle), math.sin(angle)] for angle in angles.tolist()])
 
 
-@_family("circle")
+@_family(
+    "circle",
+    # of the draws with seeds 0 to 100, those of median C: the constant of a random set has a heavy
+    # tail, and the paper names no draw
+    aliases={"large-100": "arms=100,seed=87", "small-5": "arms=5,seed=24"},
+    arms=(1, 1_000_000),
+)
 def _circle(arms: int = 100, seed: int = 0) -> Instance:
     """Arms uniform on the unit circle (by seed), theta (1,0); the paper has 100 and 5 arms."""
-    _require(1 <= arms <= 1_000_000, "circle:arms", "a number from 1 to 1000000", arms)
-    _require(seed >= 0, "circle:seed", "at least 0", seed)
     return Instance(ActionSets([_on_circle(arms, seed)]), theta=[1, 0])
 
 
-@_family("random-theta")
+@_family("random-theta", arms=(1, 1_000_000))
 def _random_theta(arms: int = 100, seed: int = 0) -> Instance:
     """The arms of large-100 with theta ~ N(0, 10 I) normalised. The paper draws theta anew in each
     replication: seed=each.
     """
-    _require(1 <= arms <= 1_000_000, "random-theta:arms", "a number from 1 to 1000000", arms)
-    _require(seed >= 0, "random-theta:seed", "at least 0", seed)
     theta = np.random.default_rng([seed, 1]).normal(scale=np.sqrt(10), size=2)
     return Instance(
         ActionSets([_on_circle(arms, 87)]), theta=theta / math.sqrt(theta[0] ** 2 + theta[1] ** 2)
     )
 
 
-@_family("end-of-optimism")
+@_family("end-of-optimism", eps=(0, 1), a=(0, 1e100))
 def _end_of_optimism(eps: float = 0.01, a: float = 2.0) -> Instance:
     """(1,0), (0,1), (1-eps,a eps); theta (1,0) (Lattimore and Szepesvari 2017): C = min(2 a^2,
     2/eps) for a >= 1.
     """
-    _require(0 < eps < 1, "end-of-optimism:eps", "a number between 0 and 1", eps)
-    _require(0 < a < 1e100, "end-of-optimism:a", "a positive number", a)
-    return Instance(_sets([[1, 0], [0, 1], [1 - eps, a * eps]]), theta=[1, 0])
+    return Instance(ActionSets([np.array([[1, 0], [0, 1], [1 - eps, a * eps]])]), theta=[1, 0])
 
 
-@_family("orthogonal")
+@_family("orthogonal", d=(1, 1000), gap=(0, 1e100))
 def _orthogonal(d: int = 5, gap: float = 0.2) -> Instance:
     """e_1..e_d with gaps 0, gap, 2 gap, ...: the K-armed bandit, C = sum of 2/gap (Lai and Robbins
     1985).
     """
-    _require(1 <= d <= 1000, "orthogonal:d", "a number from 1 to 1000", d)
-    _require(0 < gap < 1e100, "orthogonal:gap", "a positive number", gap)
     return Instance(ActionSets([np.eye(d)]), theta=1.0 - gap * np.arange(d))
 
 
@@ -305,18 +263,16 @@ def _ids_eoo() -> Instance:
     return Instance(made.sets, theta=made.theta, noise=np.sqrt(0.1))
 
 
-@_family("solid-toy")
+@_family("solid-toy", xi=(0, 0.2), p=(0, 1))
 def _solid_toy(xi: float = 0.1, p: float = 0.5) -> Instance:
     """Two contexts in R^3 (after Tirinzoni et al. 2020); exploration for the first is cheaper in
     the second, C = 10.
     """
     # the definition is from memory of the paper: check it against the original before comparing
     # with its figures
-    _require(0 < xi < 0.2, "solid-toy:xi", "a number between 0 and 0.2", xi)
-    _require(0 < p < 1, "solid-toy:p", "a number between 0 and 1", p)
     first: list[list[float]] = [[1, 0, 0], [0, 1, 0], [1 - xi, 2 * xi, 0]]
     second: list[list[float]] = [[0, 0.6, 0.8], [0, 0, 1], [0, xi / 10, 1 - xi]]
-    return Instance(_sets(first, second), theta=[1, 0, 1], probabilities=[p, 1 - p])
+    return Instance(ActionSets([first, second]), theta=[1, 0, 1], probabilities=[p, 1 - p])
 
 
 @_family("drawn", sizes_vary=True)
@@ -324,7 +280,6 @@ def _drawn(seed: int = 0) -> Instance:
     """Drawn by seed: d from 2 to 20, 1 to 10 contexts with probabilities down to 0.01, 2 to 200
     arms in random order, gaps from tiny to large, noise from 0.1 to 2.
     """
-    _require(seed >= 0, "drawn:seed", "at least 0", seed)
     rng = np.random.default_rng([seed, 2])
     d, contexts = int(rng.choice([2, 2, 3, 5, 10, 20])), int(rng.choice([1, 1, 2, 4, 10]))
     arms = int(rng.choice([3, 5, 10, 20, 50, 100, 200] if contexts == 1 else [2, 4, 8, 16]))
@@ -343,23 +298,18 @@ def _drawn(seed: int = 0) -> Instance:
     )
 
 
-@_family("k-armed")
+@_family("k-armed", arms=(1, 1000))
 def _k_armed(arms: int = 10, seed: int = 0) -> Instance:
     """A plain bandit: e_1, ..., e_K with means uniform in [0, 1], drawn by seed, noise 0.5."""
-    _require(1 <= arms <= 1000, "k-armed:arms", "a number from 1 to 1000", arms)
-    _require(seed >= 0, "k-armed:seed", "at least 0", seed)
     means = np.random.default_rng([seed, 3]).uniform(size=arms)
     return Instance(ActionSets([np.eye(arms)]), theta=means, noise=0.5)
 
 
-@_family("product")
+@_family("product", contexts=(1, 1000), arms=(1, 1000))
 def _product(contexts: int = 6, arms: int = 5, seed: int = 0) -> Instance:
     """Products of the features of a context and of an arm, each (1, two normal numbers), drawn by
     seed: d = 9, theta ~ N(0, I / 9), noise 0.5.
     """
-    _require(1 <= contexts <= 1000, "product:contexts", "a number from 1 to 1000", contexts)
-    _require(1 <= arms <= 1000, "product:arms", "a number from 1 to 1000", arms)
-    _require(seed >= 0, "product:seed", "at least 0", seed)
     rng = np.random.default_rng([seed, 4])
     of_contexts, of_arms = (
         np.column_stack([np.ones(count), rng.normal(size=(count, 2))]) for count in (contexts, arms)
@@ -368,7 +318,7 @@ def _product(contexts: int = 6, arms: int = 5, seed: int = 0) -> Instance:
     return Instance(ActionSets(sets), theta=rng.normal(size=9) / 3, noise=0.5)
 
 
-@_family("drifting")
+@_family("drifting", period=(1, 10**9), arms=(1, 1000), d=(2, 1000))
 def _drifting(
     kind: str = "slow",
     period: int = 10_000,
@@ -383,11 +333,7 @@ def _drifting(
     steps; kind=abrupt draws it anew every `period` rounds.
     """
     _require(kind in ("slow", "abrupt"), "drifting:kind", "slow or abrupt", kind)
-    _require(1 <= period <= 10**9, "drifting:period", "a number from 1 to 1000000000", period)
-    _require(1 <= arms <= 1000, "drifting:arms", "a number from 1 to 1000", arms)
-    _require(2 <= d <= 1000, "drifting:d", "a number from 2 to 1000", d)
     _require(1 <= steps <= period, "drifting:steps", f"a number from 1 to {period}", steps)
-    _require(seed >= 0, "drifting:seed", "at least 0", seed)
     per_period = steps if kind == "slow" else 1
     most = MOST_CHANGES * period // per_period
     _require(1 <= rounds <= most, "drifting:rounds", f"a number from 1 to {most}", rounds)
@@ -414,20 +360,23 @@ def _draw_set(
     rng: np.random.Generator, kind: str, arms: int, theta: Floats, pool: Floats
 ) -> Floats:
     """Arms (arms, d) of a kind; `shared` arms come from a pool, two of them in every set."""
-    found = _directions(rng, arms, theta.size)
+    rows = _directions(rng, arms, theta.size)
     if kind == "ball":
-        found *= rng.uniform(size=(arms, 1)) ** (1 / theta.size)
+        rows *= rng.uniform(size=(arms, 1)) ** (1 / theta.size)
     elif kind == "shared":
-        found = pool[np.append([0, 1], rng.integers(len(pool), size=arms - 2))]
+        rows = pool[np.append([0, 1], rng.integers(len(pool), size=arms - 2))]
     elif kind == "offset":
-        found[:, 0] = 1.0  # a feature that all have in common
+        rows[:, 0] = 1.0  # a feature that all have in common
     elif kind == "close":  # the second arm is nearly as good as the best, and nearly the same
-        best = int(np.argmax(inner_products(found, theta)))
-        found[1 - min(best, 1)] = 0.98 * found[best] + 0.1 * _directions(rng, 1, theta.size)[0]
-    return found
+        best = int(np.argmax(inner_products(rows, theta)))
+        rows[1 - min(best, 1)] = 0.98 * rows[best] + 0.1 * _directions(rng, 1, theta.size)[0]
+    return rows
 
 
 def _directions(rng: np.random.Generator, count: int, d: int) -> Floats:
     """(count, d) uniform on the unit sphere."""
-    found = rng.normal(size=(count, d))
-    return np.asarray(found / np.linalg.norm(found, axis=1, keepdims=True))
+    normals = rng.normal(size=(count, d))
+    return np.asarray(normals / np.linalg.norm(normals, axis=1, keepdims=True))
+
+
+CATALOG = tuple(name for family in FAMILIES.values() for name in family.members)

@@ -49,26 +49,26 @@ def index_names(data: Any) -> tuple[str, ...] | None:
 
 def numbers_of(frame: Any, columns: Sequence[str] | None, where: str) -> Floats:
     """The columns of a data frame (n, d) in the order of `columns`; all must be there, no other."""
-    found = columns_of(frame) or ()
+    present = columns_of(frame) or ()
     if columns is None:
         expected = "learner(columns=[...]) for a data frame, so that columns can be checked"
-        raise InvalidInput.expected(where, expected, list(found))
-    values = in_order(frame.to_numpy(), found, columns, where)
+        raise InvalidInput.expected(where, expected, list(present))
+    values = in_order(frame.to_numpy(), present, columns, where)
     return np.ascontiguousarray(numeric(values, where, "columns of numbers"))
 
 
-def in_order(values: Any, found: Sequence[str], columns: Sequence[str], where: str) -> Any:
-    """Values (n, d), whose columns are `found`, in the order of `columns`: the same, no other."""
-    if len(set(found)) < len(found):
-        raise InvalidInput.expected(where, "columns with distinct names", list(found))
-    check_columns(found, columns, where)
-    return values[:, [found.index(name) for name in columns]]
+def in_order(values: Any, present: Sequence[str], columns: Sequence[str], where: str) -> Any:
+    """Values (n, d), whose columns are `present`, in the order of `columns`: the same, no other."""
+    if len(set(present)) < len(present):
+        raise InvalidInput.expected(where, "columns with distinct names", list(present))
+    check_columns(present, columns, where)
+    return values[:, [present.index(name) for name in columns]]
 
 
-def check_columns(found: Sequence[str], columns: Sequence[str], where: str) -> None:
-    """Raise InvalidInput unless the same columns were found, in any order."""
-    missing = [name for name in columns if name not in found]
-    unknown = [name for name in found if name not in columns]
+def check_columns(present: Sequence[str], columns: Sequence[str], where: str) -> None:
+    """Raise InvalidInput unless the same columns are present, in any order."""
+    missing = [name for name in columns if name not in present]
+    unknown = [name for name in present if name not in columns]
     if missing or unknown:
         problems = [f"missing {', '.join(missing)}"] if missing else []
         problems += [f"unknown {', '.join(unknown)}"] if unknown else []

@@ -4,21 +4,35 @@ import os
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from thrifty.errors import NOTHING, BadFile, InvalidInput, UnknownName
-from thrifty.files import parse_toml, read_toml, toml_literal, write_whole
-from thrifty.numerics.arrays import Bools, Floats, Ints, finite_numbers, positive_number
+from thrifty.files import read_toml, toml_literal, write_whole
+from thrifty.numerics.arrays import (
+    Bools,
+    Floats,
+    Ints,
+    finite_number,
+    finite_numbers,
+    positive_number,
+)
 from thrifty.problem.action_sets import ActionSets, default_names
-from thrifty.problem.changes import Change, checked_changes, checked_theta
 from thrifty.problem.names import check_name
 
 _KEYS = ("name", "theta", "noise", "contexts", "changes")
 _CONTEXT_KEYS = ("name", "probability", "arms", "arm_names")
 _CHANGE_KEYS = ("round", "theta")
+LATEST = 10**12  # round of a change; no replication is longer
+
+
+class Change(NamedTuple):
+    """A change of theta after a round; rounds are counted from 1."""
+
+    round: int  # the last with the theta before
+    theta: Floats  # (d,) from round + 1 on
 
 
 class Instance:
@@ -51,12 +65,12 @@ class Instance:
         if not isinstance(sets, ActionSets):
             raise InvalidInput.expected("sets", "thrifty.ActionSets", sets)
         self.sets = sets
-        self.theta: Floats = checked_theta(theta, sets.dimension, "theta")
+        self.theta: Floats = _checked_theta(theta, sets.dimension, "theta")
         self.probabilities: Floats = _law(probabilities, sets.contexts)
         self.noise = positive_number(noise, "noise")
         check_name(name, "name")
         self.name = name
-        self.changes: tuple[Change, ...] = checked_changes(changes, sets.dimension)
+        self.changes: tuple[Change, ...] = _checked_changes(changes, sets.dimension)
         self.probabilities.setflags(write=False)
 
     @cached_property
@@ -143,11 +157,6 @@ class Instance:
         except (InvalidInput, UnknownName) as error:
             raise BadFile(f"{path}: {error}") from None
 
-    @classmethod
-    def from_toml(cls, text: str) -> "Instance":
-        """The instance that a TOML text describes."""
-        return _from_document(parse_toml(text, "text"), default_name="")
-
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, Instance)
@@ -175,6 +184,42 @@ def _bytes(changes: tuple[Change, ...]) -> tuple[tuple[int, bytes], ...]:
     return tuple((change.round, change.theta.tobytes()) for change in changes)
 
 
+def _checked_changes(changes: Any, dimension: int) -> tuple[Change, ...]:
+    """Pairs of a round and a theta (d,) as changes, their rounds increasing."""
+    if isinstance(changes, str) or not isinstance(changes, Sequence | np.ndarray):
+        raise InvalidInput.expected("changes", "a list of (round, theta)", changes)
+    checked: list[Change] = []
+    for i, pair in enumerate(changes):
+        if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
+            raise InvalidInput.expected(f"changes[{i}]", "a round and a theta", pair)
+        earliest = checked[-1].round + 1 if checked else 1
+        checked.append(
+            Change(
+                _round(pair[0], earliest, f"changes[{i}].round"),
+                _checked_theta(pair[1], dimension, f"changes[{i}].theta"),
+            )
+        )
+    return tuple(checked)
+
+
+def _round(value: Any, earliest: int, where: str) -> int:
+    number = finite_number(value, where)
+    if not earliest <= number <= LATEST or number != int(number):
+        expected = f"a whole number from {earliest} to {LATEST:g} (rounds increase)"
+        raise InvalidInput.expected(where, expected, value)
+    return int(number)
+
+
+def _checked_theta(values: ArrayLike, dimension: int, where: str) -> Floats:
+    """A finite theta (d,) that nobody can write to."""
+    theta = finite_numbers(values, where)
+    if len(theta) != dimension:
+        expected = f"{dimension} numbers (arms have {dimension})"
+        raise InvalidInput.expected(where, expected, len(theta))
+    theta.setflags(write=False)
+    return theta
+
+
 def _law(probabilities: ArrayLike | None, contexts: int) -> Floats:
     """(M,) a checked context law."""
     if probabilities is None:
@@ -185,11 +230,8 @@ def _law(probabilities: ArrayLike | None, contexts: int) -> Floats:
             "probabilities", f"{contexts} numbers (one per context)", len(law)
         )
     for m in np.flatnonzero(law <= 0):
-        raise InvalidInput.expected(
-            f"probabilities[{m}]",
-            "a positive number (leave a context out that never comes)",
-            float(law[m]),
-        )
+        advice = "leave out contexts that never occur"
+        raise InvalidInput(f"probabilities[{m}]", f"{law[m]:g} is not positive: {advice}")
     if abs(law.sum() - 1) > 1e-9:
         raise InvalidInput.expected("probabilities", "numbers that sum to 1", float(law.sum()))
     return law
@@ -228,16 +270,14 @@ def _from_document(document: Mapping[str, Any], *, default_name: str) -> Instanc
         context_names=[table.get("name", names[m]) for m, table in enumerate(contexts)],
         arm_names=[table.get("arm_names", default_names(len(table["arms"]))) for table in contexts],
     )
-    given = [m for m, table in enumerate(contexts) if "probability" in table]
-    if given and len(given) < len(contexts):
-        missing = next(m for m, table in enumerate(contexts) if "probability" not in table)
-        raise InvalidInput.expected(
-            f"contexts[{missing}].probability", f"a number (contexts[{given[0]}] has one)", NOTHING
-        )
+    without = [m for m, table in enumerate(contexts) if "probability" not in table]
+    if 0 < len(without) < len(contexts):
+        where = f"contexts[{without[0]}].probability"
+        raise InvalidInput.expected(where, "a number (other contexts have one)", NOTHING)
     return Instance(
         sets,
         theta=document["theta"],
-        probabilities=[table["probability"] for table in contexts] if given else None,
+        probabilities=None if without else [table["probability"] for table in contexts],
         noise=document.get("noise", 1.0),
         name=document.get("name", default_name),
         changes=_changes(document.get("changes", [])),

@@ -1,7 +1,7 @@
 """The compiled loop of one replication, for every policy.
 
 In each round a context is drawn, the policy chooses, a reward is drawn, the policy learns, and its
-regret is recorded. One draw of the noise stream is used per round, whatever arm is played.
+regret is recorded. One draw of the stream of rewards is used per round, whatever arm is played.
 
 The compiled loop knows one theta. Where theta changes it ends, and is called again with other means
 and gaps in the same arrays.
@@ -22,7 +22,7 @@ from thrifty.numerics.streams import Streams
 from thrifty.policies.shared.ledger import record_choice
 from thrifty.policies.shared.stubs import choose, learn
 from thrifty.problem.instances import Instance
-from thrifty.problem.specs import split_parameters
+from thrifty.problem.specs import parsed, split_parameters
 
 REWARDS = ("gaussian", "bernoulli", "student")
 GAUSSIAN, BERNOULLI, STUDENT = range(3)
@@ -87,11 +87,12 @@ def truth_of(instance: Instance, rewards: str = "gaussian") -> Truth:
 
     rewards: `gaussian`, `bernoulli`, `student`; with `:told=2` policies are told twice the noise.
     """
-    name, _, given = rewards.partition(":") if isinstance(rewards, str) else ("", "", "")
+    name, _, pairs = rewards.partition(":") if isinstance(rewards, str) else ("", "", "")
     if name not in REWARDS:
         raise InvalidInput.expected("rewards", " or ".join(REWARDS), rewards)
-    parameters = split_parameters(given, ("told",), owner=name, where="rewards: ")
-    factor = positive_number(_number(parameters.get("told", "1")), "rewards: told")
+    parameters = split_parameters(pairs, ("told",), owner=name, where="rewards: ")
+    told = parsed(parameters.get("told", "1"), float, "rewards: told")
+    factor = positive_number(told, "rewards: told")
     kind = REWARDS.index(name)
     if kind == BERNOULLI:
         _check_bernoulli(instance)
@@ -123,13 +124,6 @@ def cut_rounds(instance: Instance, truth: Truth, rounds: int) -> Iterator[range]
     yield range(start, rounds)
 
 
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise InvalidInput.expected("rewards: told", "a number", text) from None
-
-
 @kernel
 def draw_context(law: Floats, uniform: float) -> int:
     """The context at a point of the cumulated law (M,)."""
@@ -144,13 +138,13 @@ def draw_context(law: Floats, uniform: float) -> int:
 
 
 @kernel
-def draw_reward(truth: Truth, row: int, noise: np.random.Generator) -> float:
-    """The reward of a row: one draw of the noise stream, whatever the row."""
+def draw_reward(truth: Truth, row: int, stream: np.random.Generator) -> float:
+    """The reward of a row: one draw of the stream, whatever the row."""
     if truth.rewards == BERNOULLI:
-        return 1.0 if noise.random() < truth.means[row] else 0.0
+        return 1.0 if stream.random() < truth.means[row] else 0.0
     if truth.rewards == STUDENT:
-        return truth.means[row] + truth.noise * student_quantile(noise.random())
-    return truth.means[row] + truth.noise * noise.standard_normal()
+        return truth.means[row] + truth.noise * student_quantile(stream.random())
+    return truth.means[row] + truth.noise * stream.standard_normal()
 
 
 @kernel
@@ -187,17 +181,17 @@ def _loop(game: Game, stop: int) -> None:
     state, truth, score, streams = game.state, game.truth, game.score, game.streams
     ledger, offsets = state.ledger, state.ledger.offsets
     normals, uniforms, counters = ledger.normals, ledger.uniforms, ledger.counters
-    contexts, noise = streams.contexts, streams.noise
-    own_normals, own_uniforms = streams.normals, streams.uniforms
+    contexts, rewards = streams.contexts, streams.rewards
+    normal_stream, uniform_stream = streams.normals, streams.uniforms
     while counters[0].rounds < stop:
         context = draw_context(truth.law, contexts.random()) if truth.law.size > 1 else 0
         for i in range(normals.size):
-            normals[i] = own_normals.standard_normal()
+            normals[i] = normal_stream.standard_normal()
         for i in range(uniforms.size):
-            uniforms[i] = own_uniforms.random()
+            uniforms[i] = uniform_stream.random()
         choice = choose(state, context, truth.rows[offsets[context] : offsets[context + 1]])
         record_choice(ledger, context, choice.row)
-        learn(state, choice.row, choice.label, draw_reward(truth, choice.row, noise))
+        learn(state, choice.row, choice.label, draw_reward(truth, choice.row, rewards))
         gap = truth.gaps[choice.row]
         score_round(score, choice.label, gap, counters[0].rounds, ledger.chosen)
 
@@ -210,14 +204,14 @@ def _play(reference: Any, stop: int) -> None:
 
 @compiled
 def _set_up(
-    state: Any, truth: Truth, score: Score, contexts: Any, noise: Any, normals: Any, uniforms: Any
+    state: Any, truth: Truth, score: Score, contexts: Any, rewards: Any, normals: Any, uniforms: Any
 ) -> Any:
     """A reference to the game.
 
     Generators come one by one: inside a tuple they would make Numba look at the type of every array
     again, for a millisecond.
     """
-    game = Game(state, truth, score, Streams(contexts, noise, normals, uniforms))
+    game = Game(state, truth, score, Streams(contexts, rewards, normals, uniforms))
     return Reference(game)  # type: ignore[no-untyped-call]  # Numba makes its constructor
 
 

@@ -89,7 +89,7 @@ def simulate(
     rounds : play only the first so many; all by default
     tick : called now and then with the rounds played since the last call
     """
-    truth, own = truth_of(instance, rewards), streams(seed, replication)
+    truth, generators = truth_of(instance, rewards), streams(seed, replication)
     times = checkpoints(horizon) if times is None else times
     kept = len(instance.sets.rows) if pulls else 0
     score = start_score(times, len(label_names(policy)), kept)
@@ -99,13 +99,13 @@ def simulate(
         state = policy.start(instance.sets, noise=truth.told, horizon=horizon)
         terms = instance.sets.rows.size * instance.sets.dimension
         block = max(1, min(BLOCK, BLOCK_TERMS // terms))
-        _play(play_blocks(Game(state, truth, score, own), stretches, block), tick)
+        _play(play_blocks(Game(state, truth, score, generators), stretches, block), tick)
         counters = state.ledger.counters[0]
         solves, unsolved = int(counters.solves), int(counters.unsolved)
     else:
-        sets, rng = instance.sets, own.uniforms
+        sets, rng = instance.sets, generators.uniforms
         player = start_plain(policy, sets, noise=truth.told, horizon=horizon, rng=rng)
-        _play(_play_plain(player, sets, truth, score, own, stretches), tick)
+        _play(_play_plain(player, sets, truth, score, generators, stretches), tick)
     return Replication(
         score.times, score.rounds_at, score.regret_at, score.pulls_at, solves, unsolved
     )
@@ -122,16 +122,16 @@ def _play_plain(
     sets: ActionSets,
     truth: Truth,
     score: Score,
-    own: Streams,
+    generators: Streams,
     stretches: Iterable[range],
 ) -> Iterator[int]:
     """Play a plain policy on the same contexts and noise as compiled ones; yields per round."""
     chosen = np.zeros(len(sets.rows), np.int64)
     for played in chain.from_iterable(stretches):
-        context = draw_context(truth.law, own.contexts.random()) if sets.contexts > 1 else 0
+        context = draw_context(truth.law, generators.contexts.random()) if sets.contexts > 1 else 0
         arm = choose_plain(player, sets, context)
         row = int(sets.offsets[context]) + arm
-        player.learn(context, arm, draw_reward(truth, row, own.noise))
+        player.learn(context, arm, draw_reward(truth, row, generators.rewards))
         chosen[row] += 1
         score_round(score, 0, truth.gaps[row], played + 1, chosen)
         yield 1

@@ -1,9 +1,10 @@
 """The ledger: counts and random draws that every policy's state begins with."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from thrifty.compiler.compilation import kernel
 from thrifty.compiler.records import Record, Records
@@ -90,9 +91,11 @@ class Renumbering:
 def carry_ledger(old: Ledger, new: Ledger, renumbering: Renumbering) -> None:
     """Copy counts to the ledger of new action sets."""
     new.counters[:] = old.counters
-    for before, after, where in (
-        (old.played, new.played, renumbering.vectors),
-        (old.chosen, new.chosen, renumbering.rows),
-        (old.visits, new.visits, renumbering.contexts),
-    ):
-        np.add.at(after, where[where >= 0], before[where >= 0])
+    carry_entries(old.played, new.played, renumbering.vectors)
+    carry_entries(old.chosen, new.chosen, renumbering.rows)
+    carry_entries(old.visits, new.visits, renumbering.contexts)
+
+
+def carry_entries(old: NDArray[Any], new: NDArray[Any], where: Ints) -> None:
+    """Add old entries to the new ones at other indices; those with the index -1 are dropped."""
+    np.add.at(new, where[where >= 0], old[where >= 0])

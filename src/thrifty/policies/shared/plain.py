@@ -1,6 +1,7 @@
 """Policies in plain Python: what they must have, and how a simulation or a learner calls them."""
 
 import copy
+from inspect import signature
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -51,6 +52,19 @@ def check_plain(policy: Any) -> None:
         if not callable(getattr(policy, method, None)):
             expected = f"a policy with start, choose and learn ({method} is missing)"
             raise InvalidInput.expected("policy", expected, policy)
+        _check_call(policy, method)
+
+
+def _check_call(policy: Any, method: str) -> None:
+    """Refuse a method that cannot be called with the arguments of PlainPolicy's."""
+    arguments = list(signature(getattr(PlainPolicy, method)).parameters.values())[1:]
+    keywords = [argument.name for argument in arguments if argument.kind is argument.KEYWORD_ONLY]
+    positional = arguments[: len(arguments) - len(keywords)]
+    try:
+        signature(getattr(policy, method)).bind(*positional, **dict.fromkeys(keywords))
+    except TypeError as error:
+        names = ", ".join(argument.name for argument in arguments)
+        raise InvalidInput(name_of(policy), f"{method}({names}) is called; {error}") from None
 
 
 def start_plain(

@@ -62,12 +62,12 @@ def spanning_arm(ledger: Ledger, regression: Regression, arms: Ints) -> int:
     Such an arm was never played, unless its reward is late.
     """
     played, ids = ledger.played, ledger.vector_ids
-    found, least = False, arms[0]
+    least = -1
     for n in range(arms.size):
         row = arms[n]
-        if regression.outside[row] and (not found or played[ids[row]] < played[ids[least]]):
-            found, least = True, row
-    return least if found else greedy_arm(regression, arms)
+        if regression.outside[row] and (least < 0 or played[ids[row]] < played[ids[least]]):
+            least = row
+    return least if least >= 0 else greedy_arm(regression, arms)
 
 
 @kernel

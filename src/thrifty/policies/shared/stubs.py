@@ -7,9 +7,9 @@
                                                 with which `choose` has just chosen a row
 
 A policy registers a function of its own for each with `@implements(stub, StateType)`. Compiled code
-picks it by the type of the state when it is compiled, plain Python when it is called. `value` has a
-default for states with a field `regression`, `probability` one for policies that draw no random
-numbers: 1. For others it is NaN, that is, unknown.
+picks it by the type of the state when it is compiled, plain Python when it is called. `learn` and
+`value` have defaults for states with a field `regression`. The default of `probability` is 1 for
+policies that draw no random numbers, and NaN, that is, unknown, for others.
 """
 
 import math
@@ -20,6 +20,7 @@ from numba.extending import overload
 
 from thrifty.compiler.compilation import JIT, kernel
 from thrifty.numerics.arrays import Ints
+from thrifty.numerics.regression import observe
 
 
 class Choice(NamedTuple):
@@ -69,6 +70,11 @@ def implements(
 
 
 @kernel
+def _learn_by_regression(state: Any, row: int, label: int, reward: float) -> None:
+    observe(state.regression, row, reward)
+
+
+@kernel
 def _value_by_regression(state: Any, row: int) -> float:
     regression = state.regression
     first, total = regression.firsts[row], 0.0
@@ -83,12 +89,12 @@ def _certain_or_unknown(state: Any, context: int, arms: Ints, row: int) -> float
 
 
 def _implementation(stub: str, state_type: type) -> Implementation:
-    """What a stub stands for; LookupError if the policy has registered nothing."""
-    if stub == "value" and "regression" in getattr(state_type, "_fields", ()):
-        return _IMPLEMENTATIONS.get((stub, state_type), _value_by_regression)
-    if stub == "probability":
-        return _IMPLEMENTATIONS.get((stub, state_type), _certain_or_unknown)
-    return _IMPLEMENTATIONS[stub, state_type]
+    """What a stub stands for; LookupError if there is nothing."""
+    defaults: dict[str, Implementation] = {"probability": _certain_or_unknown}
+    if "regression" in getattr(state_type, "_fields", ()):
+        defaults |= {"learn": _learn_by_regression, "value": _value_by_regression}
+    registered = _IMPLEMENTATIONS.get((stub, state_type))
+    return registered or defaults[stub]
 
 
 def _register(stub: Callable[..., Any]) -> None:

@@ -25,11 +25,11 @@ def zero_matrix(n: int, m: int) -> Floats:
 
 
 @compiled
-def flags_above(values: Floats, threshold: float) -> Bools:
-    """Whether each of values (n,) is above threshold."""
-    out = np.empty(values.size, np.bool_)
-    for j in range(values.size):
-        out[j] = values[j] > threshold
+def identity(n: int) -> Floats:
+    """A new identity matrix (n, n)."""
+    out = zero_matrix(n, n)
+    for i in range(n):
+        out[i, i] = 1.0
     return out
 
 
@@ -75,19 +75,33 @@ def fill(values: Floats, value: float) -> None:
 @kernel
 def largest(values: Floats) -> float:
     """The largest of values (n,), or 0 if that is larger."""
-    found = 0.0
+    most = 0.0
     for j in range(values.size):
-        found = max(found, values[j])
-    return found
+        most = max(most, values[j])
+    return most
 
 
 @kernel
 def total(values: Floats) -> float:
     """The sum of values (n,), added from the first to the last."""
-    found = 0.0
+    sum_so_far = 0.0
     for j in range(values.size):
-        found += values[j]
-    return found
+        sum_so_far += values[j]
+    return sum_so_far
+
+
+@kernel
+def add_multiple(start: Floats, step: float, direction: Floats, out: Floats) -> None:
+    """out (n,) = start + step direction."""
+    for j in range(out.size):
+        out[j] = start[j] + step * direction[j]
+
+
+@kernel
+def copy(values: Floats, out: Floats) -> None:
+    """out (n,) = values."""
+    for j in range(out.size):
+        out[j] = values[j]
 
 
 @compiled

@@ -1,0 +1,60 @@
+"""Fields of a policy's dataclass: the default of a parameter, and what it may be."""
+
+import math
+from dataclasses import field
+from typing import Any
+
+from thrifty.errors import InvalidInput
+from thrifty.numerics.arrays import finite_number
+
+
+def number(
+    default: float | None,
+    *,
+    at_least: float | None = None,
+    above: float | None = None,
+    below: float = math.inf,
+    or_word: str = "",
+) -> Any:
+    """A parameter that is a number within bounds, or a word; None only where it is the default."""
+
+    def check(value: Any, where: str) -> None:
+        if or_word and isinstance(value, str):
+            _check_word(value, where, or_word)
+            return
+        checked = finite_number(value, where)
+        if at_least is not None and checked < at_least:
+            raise InvalidInput.expected(where, f"a number of at least {at_least:g}", checked)
+        if above is not None and not above < checked < below:
+            bounds = f"above {above:g}" if below == math.inf else f"between {above:g} and {below:g}"
+            raise InvalidInput.expected(where, f"a number {bounds}", checked)
+
+    return field(default=default, metadata={"check": check})
+
+
+def word(*words: str) -> Any:
+    """A parameter that is one of some words; the first is the default."""
+    return field(
+        default=words[0],
+        metadata={"check": lambda value, where: _check_word(value, where, *words)},
+    )
+
+
+def ridge() -> Any:
+    """The ridge of V; see Policy."""
+    return number(None, above=0)
+
+
+def forgetting() -> Any:
+    """The effective memory; see Policy."""
+    return number(None, above=1)
+
+
+def horizon() -> Any:
+    """The rounds to plan for; see Policy."""
+    return number(None, at_least=1)
+
+
+def _check_word(value: Any, where: str, *words: str) -> None:
+    if value not in words:
+        raise InvalidInput.expected(where, " or ".join(words), value)
