@@ -24,4 +24,4 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a tabl
 def check_quick_or_full(quick: bool, full: bool, command: str) -> None:
     """Raise InvalidInput if both --quick and --full are given."""
     if quick and full:
-        raise InvalidInput.expected(command, "--quick or --full", "both")
+        raise InvalidInput(command, "--quick and --full exclude each other: give one of them")

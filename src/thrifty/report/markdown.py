@@ -67,7 +67,7 @@ def statement_blocks(statement: Statement) -> list[str]:
     """A statement with its verdict, the details, and the remark."""
     return [
         f"**{statement.text}** {statement.mark} {statement.words}.",
-        "\n".join(f"- {point}" for point in statement.points),
+        *([_table(statement.cases)] if statement.cases else []),
         *([statement.remark] if statement.remark else []),
     ]
 

@@ -107,7 +107,7 @@ class Statement:
     mark : a character in front of the verdict
     tone : `good`, `half`, `open` or `bad`; decides the colour
     words : the verdict
-    points : the details of the verdict
+    cases : a table of what decides the verdict
     remark : a note below them
     """
 
@@ -118,7 +118,7 @@ class Statement:
     mark: str
     tone: str
     words: str
-    points: tuple[str, ...] = ()
+    cases: Table | None = None
     remark: str = ""
 
 

@@ -29,7 +29,7 @@ FAR = 2.0  # a policy is far worse from this ratio of regrets on
 
 
 @dataclass(frozen=True)
-class Pair:
+class _Pair:
     """A policy and a rival on an instance, at a horizon; by default at the longest."""
 
     instance: str
@@ -53,7 +53,7 @@ def _less(mine: Result, other: Result) -> Answer:
 
 
 @dataclass(frozen=True)
-class Less(Pair):
+class Less(_Pair):
     """A policy has less regret than a rival."""
 
     def find(self, table: ResultTable) -> Finding:
@@ -66,7 +66,7 @@ class Less(Pair):
 
 
 @dataclass(frozen=True)
-class Overtaken(Pair):
+class Overtaken(_Pair):
     """A rival has less regret than a policy after a hundredth of the run, and more at the end."""
 
     def find(self, table: ResultTable) -> Finding:
@@ -85,7 +85,7 @@ class Overtaken(Pair):
 
 
 @dataclass(frozen=True)
-class Alike(Pair):
+class Alike(_Pair):
     """Two policies differ by no more than a share of the rival's regret."""
 
     share: float = 0.2
@@ -101,7 +101,7 @@ class Alike(Pair):
 
 
 @dataclass(frozen=True)
-class FarWorse(Pair):
+class FarWorse(_Pair):
     """A policy has at least FAR times the regret of a rival."""
 
     def find(self, table: ResultTable) -> Finding:
@@ -114,7 +114,7 @@ class FarWorse(Pair):
 
 
 @dataclass(frozen=True)
-class Wilder(Pair):
+class Wilder(_Pair):
     """The standard deviation of a policy's regret is at least FAR times a rival's."""
 
     def find(self, table: ResultTable) -> Finding:
