@@ -98,7 +98,8 @@ def print_study(study: "Study") -> None:
 
 def _label_rows(result: "Result") -> list[tuple[str, ...]]:
     """Mean rounds and regret by label, of labels that occur."""
-    entry, rows = result.to_json(), []
+    entry = result.to_json()
+    rows: list[tuple[str, ...]] = []
     for label, mean in entry["labels"].items():
         if mean["rounds"] > 0:
             share = f"{mean['regret'] / entry['mean']:.1%}" if entry["mean"] > 0 else ""
