@@ -18,6 +18,7 @@ OnCluster = Annotated[
     str | None,
     typer.Option("--cluster", metavar="tcp://HOST:PORT", help="Compute on a Dask cluster."),
 ]
+Out = Annotated[str, typer.Option(metavar="DIR", help="Folder for results and the page.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 

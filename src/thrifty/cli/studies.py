@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from thrifty.cli import printing
-from thrifty.cli.options import Instances, Json, OnCluster, Threads, check_quick_or_full
+from thrifty.cli.options import Instances, Json, OnCluster, Out, Threads, check_quick_or_full
 from thrifty.errors import BadFile, InvalidInput, MissingPackage, escaped
 
 if TYPE_CHECKING:
     from thrifty.report.pages import Page
-    from thrifty.studies.study import Study
 
 DEFAULT_POLICIES = ("thrifty", "oam", "linucb", "lints")
 DEFAULT_HORIZON = 1e4
@@ -70,6 +69,7 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Simulate policies on instances and measure regret; default: thrifty, oam, linucb, lints."""
+    from thrifty.studies.progress import progress_bar
     from thrifty.studies.study import run as run_study
 
     options = {
@@ -85,7 +85,10 @@ def run(
     with _resumable(out), _naming(study):
         played = run_study(**arguments, threads=threads, cluster=cluster, out=out)
     if out is not None:
-        _save_regret_figure(played, Path(out))
+        from thrifty.report.drawing import save_figure
+
+        with progress_bar("drawing", 1):
+            save_figure(played.plot(), Path(out) / "regret")
     if as_json:
         printing.print_json(played.to_json())
     else:
@@ -113,14 +116,6 @@ def _arguments(
     return {"horizon": DEFAULT_HORIZON} | arguments
 
 
-def _save_regret_figure(study: "Study", folder: Path) -> None:
-    from thrifty.report.drawing import save_figure
-    from thrifty.studies.progress import progress_bar
-
-    with progress_bar("drawing", 1):
-        save_figure(study.plot(), folder / "regret")
-
-
 def reproduce(
     quick: Annotated[
         bool,
@@ -136,9 +131,7 @@ def reproduce(
         list[str] | None,
         typer.Option("--only", metavar="NAME", help="Only this panel; may be repeated."),
     ] = None,
-    out: Annotated[
-        str, typer.Option(metavar="DIR", help="Folder for results and the page.")
-    ] = "reproduction",
+    out: Out = "reproduction",
     threads: Threads = None,
     cluster: OnCluster = None,
     as_json: Json = False,
@@ -184,9 +177,7 @@ def arena(
             help="Group of instances: unseen, kinds or tuned; by default the first two.",
         ),
     ] = None,
-    out: Annotated[
-        str, typer.Option(metavar="DIR", help="Folder for results and the page.")
-    ] = "arena",
+    out: Out = "arena",
     threads: Threads = None,
     cluster: OnCluster = None,
     as_json: Json = False,

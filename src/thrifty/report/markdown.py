@@ -57,8 +57,9 @@ def write_markdown(page: Page, path: Path, *, progress: bool | None = None) -> N
 def statement_table(page: Page) -> str:
     """A table of the statements of a page, with links to their sections."""
     rows = [
-        f"| [{one.text}](#{_anchor(one.section, page)}) | {one.where} | {one.mark} {one.words} |"
-        for one in page.statements
+        f"| [{claim.text}](#{_anchor(claim.section, page)}) | {claim.where} "
+        f"| {claim.mark} {claim.words} |"
+        for claim in page.statements
     ]
     return "\n".join(["| claim | where | verdict |", "|---|---|---|", *rows])
 
@@ -117,7 +118,7 @@ def _table(table: Table) -> str:
 def _cell(text: str) -> str:
     """Text as it is in a table: neither markup, nor a column, nor a link."""
     literal = re.sub(r"([\\`*_\[\]|~$])", r"\\\1", html.escape(text, quote=False))
-    return re.sub(r":(?=//)|(?<=www)\.", lambda found: f"&#{ord(found[0])};", literal)
+    return re.sub(r":(?=//)|(?<=www)\.", lambda match: f"&#{ord(match[0])};", literal)
 
 
 def _code(text: str) -> str:

@@ -42,15 +42,9 @@ class Step(NamedTuple):
 
 # short horizons first: they are whole if a run is interrupted
 QUICK = (Step(10**3, 40), Step(10**4, 20))
-FULL = tuple(
-    Step(n, replications, best)
-    for n, of_all, of_best in (
-        (10**3, 100, 400),
-        (10**4, 100, 400),
-        (10**5, 100, 400),
-        (10**6, 20, 60),
-    )
-    for replications, best in ((of_all, False), (of_best, True))
+FULL = (
+    *(step for n in (10**3, 10**4, 10**5) for step in (Step(n, 100), Step(n, 400, best=True))),
+    *(Step(10**6, 20), Step(10**6, 60, best=True)),
 )
 
 

@@ -106,24 +106,15 @@ def winner(tried: Sequence[Standing]) -> Standing:
 
 def tuning_page(tried: Mapping[str, Sequence[Standing]]) -> Page:
     """The page of what `tune` has found."""
+    words = package_toml("thrifty.lab.pages", "tuning.toml")
     first = next(iter(tried.values()))[0]
     most = max(standing.instances for grid in tried.values() for standing in grid)
-    lead = (
-        "The rivals of thrifty in [the arena](arena.md) play with their published values and with "
-        "values tuned by one rule for all: among the values of a fixed grid, the one with the "
-        f"least geometric mean of regret relative to {BASELINE}, n = {power(first.horizon)}, "
-        f"{count(first.replications, 'replication')} of "
-        f"{count(most, 'instance')}: those "
-        "of the catalog and drawn ones, without those with more than "
-        f"{LARGEST:,} rows times squared dimensions. None of them is ranked on in the arena by "
-        "default. The policy thrifty has no grid: it was developed on instances that include "
-        "these. In most instances of the catalog the best arm is the first, with which greedy "
-        "choices begin. Parameters that are not named have their default "
-        "([policies](policies.md))."
-    )
-    text = (
-        "The first standard error is over replications, the second over instances as if they "
-        "were drawn at random. Values of a policy that differ by less are equally good here."
+    lead = words["lead"].format(
+        baseline=BASELINE,
+        n=power(first.horizon),
+        replications=count(first.replications, "replication"),
+        instances=count(most, "instance"),
+        largest=f"{LARGEST:,}",
     )
     rows = tuple(
         (
@@ -136,5 +127,5 @@ def tuning_page(tried: Mapping[str, Sequence[Standing]]) -> Page:
         for standing in grid
     )
     headers = ("policy", "relative regret", "instances", "")
-    section = Section("grid", "Values that were tried", text=text, tables=(Table(headers, rows),))
-    return Page("Tuning of the rivals", (lead,), (section,))
+    section = Section("grid", words["grid"], text=words["errors"], tables=(Table(headers, rows),))
+    return Page(words["title"], (lead,), (section,))

@@ -11,7 +11,7 @@ from thrifty.files import package_toml
 from thrifty.lab.arena.standings import BASELINE, LEADERS, Standing, standings
 from thrifty.lab.arena.suite import LARGEST, LONGEST, UNSEEN, ArenaEntry, kind_of
 from thrifty.lab.arena.tuning import origin
-from thrifty.lab.pages.standings_figure import CAPTION, standings_figure
+from thrifty.lab.pages.standings_figure import standings_figure
 from thrifty.report.figures import horizons_figure
 from thrifty.report.pages import Page, Picture, Section, Table
 from thrifty.report.wording import count, plain, power, with_error, with_errors
@@ -19,10 +19,6 @@ from thrifty.studies.results import Result
 
 TAILS_FROM = 100  # replications
 LONG_FROM = 10**5  # rounds
-HORIZONS_CAPTION = (
-    "Mean regret at each horizon n, each a separate run; colours as above, thick lines for thrifty "
-    "and lints."
-)
 SHORT_HEADERS = (
     f"n|{LEADERS[0]}, relative regret|on its worst instance|CVaR|median"
     "|best rival, as published|best rival, tuned"
@@ -39,7 +35,7 @@ def arena_page(
     folder: Path,
 ) -> Page:
     """The page of an arena that is kept in a folder; results and standings by group."""
-    words = package_toml("thrifty.lab.pages", "arena.toml")
+    words = _words()
     short = [
         Section(
             f"{group}-short",
@@ -62,6 +58,10 @@ def arena_page(
     unseen = limits([result for of_group in results.values() for result in of_group])
     paragraphs = (*([unseen] if unseen else []), *words["lead"])
     return Page("The arena", paragraphs, (*short, *sections))
+
+
+def _words() -> dict[str, Any]:
+    return package_toml("thrifty.lab.pages", "arena.toml")
 
 
 def short_table(standings: Sequence[Standing]) -> Table:
@@ -115,10 +115,12 @@ def _ranking_sections(
     group: str, results: tuple[Result, ...], standings: Sequence[Standing], folder: Path
 ) -> list[Section]:
     """The figure of a group's ranking, and a table per horizon."""
-    words = package_toml("thrifty.lab.pages", "arena.toml")["groups"][group]
+    caption = _words()["captions"]["ranking"]
+    words = _words()["groups"][group]
     full = "--full " if max(result.horizon for result in results) > 10**4 else ""
     shortest = min(result.horizon for result in results)
     draw = partial(standings_figure, standings=standings)
+    overview = Picture(f"arena-{group}", draw, caption, results, by_instance=False)
     longest = LONGEST.get(group)
     numbers = {"unseen": UNSEEN, "largest": f"{LARGEST:,}", "longest": longest and power(longest)}
     return [
@@ -126,7 +128,7 @@ def _ranking_sections(
             group,
             words["title"],
             text=words["about"].format(**numbers),
-            pictures=(Picture(f"arena-{group}", draw, CAPTION, results, by_instance=False),),
+            pictures=(overview,),
             kept=tuple(result for result in results if result.horizon == shortest),
             rerun=f"thrifty arena {full}--only {group} --out {shlex.quote(str(folder))}",
         ),
@@ -183,7 +185,7 @@ def cvar_text(standing: Standing) -> str:
 
 def _by_horizon_picture(name: str, results: Sequence[Result]) -> Picture:
     draw = partial(horizons_figure, front=LEADERS)
-    return Picture(name, draw, HORIZONS_CAPTION, tuple(results))
+    return Picture(name, draw, _words()["captions"]["horizons"], tuple(results))
 
 
 def _kind_sections(

@@ -14,12 +14,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-CAPTION = (
-    "Regret relative to heuristic Thompson sampling (lints), geometric mean over the instances: "
-    "below 1 is less regret. Thick bars are two standard errors over replications, thin ones two "
-    "over instances; triangles mark values outside of the range, hollow ones policies without a "
-    "rank."
-)
 LEAST, MOST = 0.2, 12.0  # the range of relative regrets that is shown
 
 

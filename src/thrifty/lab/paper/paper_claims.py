@@ -4,36 +4,22 @@ The paper does not say which c OAM, which width LinUCB, and which epsilon and ga
 claim about them is judged for each.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, partial
 
 from thrifty.files import package_toml
+from thrifty.lab.paper import growth_comparisons as growth
 from thrifty.lab.paper import panels as paper
+from thrifty.lab.paper import play_comparisons as play
+from thrifty.lab.paper import regret_comparisons as regret
 from thrifty.lab.paper.claims import Case, Claim
 from thrifty.lab.paper.evidence import Comparison
-from thrifty.lab.paper.growth_comparisons import Bounded, Flattens, Slope
-from thrifty.lab.paper.play_comparisons import (
-    Carries,
-    ConstantIs,
-    Share,
-    StopsPlaying,
-    TracksAllocation,
-)
-from thrifty.lab.paper.regret_comparisons import (
-    Alike,
-    Best,
-    FarWorse,
-    Less,
-    ModestLead,
-    Overtaken,
-    SmallerGain,
-    Wilder,
-)
 
 Cases = tuple[Case, ...]
 
 OAMS = {"0": paper.OAM, "1": paper.OAM_C1}  # by c
 SAME_LEVEL = {"0": paper.FN_C0, "1": paper.FN_C1}  # LinUCB at the level of an OAM, by c
+OSSB_VALUES = "OSSB's epsilon = gamma"
 OSSBS = {"0": paper.OSSB, "0.001": paper.OSSB_LITTLE, "0.01": paper.OSSB_FORCED}
 LINUCBS = {"oful": paper.OFUL, "fn": paper.FN_C1}  # by width
 RIVALS_OF_LINTS = (*OAMS.values(), paper.OFUL, *SAME_LEVEL.values(), paper.LINTS_THEORY)
@@ -65,7 +51,7 @@ def _oam_and_linucb(comparison: Callable[[str, str], Comparison], **setting: str
 def _oam_and_ossb(comparison: Callable[[str, str], Comparison], **setting: str) -> Cases:
     """A comparison of OAM with OSSB for each c, and each epsilon = gamma of OSSB."""
     return tuple(
-        Case(setting | {"c": c, "OSSB's epsilon = gamma": epsilon}, comparison(oam, ossb))
+        Case(setting | {"c": c, OSSB_VALUES: epsilon}, comparison(oam, ossb))
         for c, oam in OAMS.items()
         for epsilon, ossb in OSSBS.items()
     )
@@ -80,16 +66,31 @@ def _by_horizon(comparison: Callable[..., Comparison], instance: str, **setting:
     )
 
 
+def _on_each(names: Sequence[str], comparison: Callable[..., Comparison]) -> Cases:
+    """A comparison, made from an instance and OAM's spec, on several instances for each c."""
+    return tuple(case for name in names for case in _oam(partial(comparison, name), instance=name))
+
+
+def _lints_and_all(comparison: Callable[..., Comparison]) -> Cases:
+    """A comparison of LinTS with all others on the instances of random theta, by horizon."""
+    return tuple(
+        Case({"n": n}, comparison(RANDOM_THETA, paper.LINTS, RIVALS_OF_LINTS, horizon))
+        for n, horizon in HORIZONS.items()
+    )
+
+
 def _forced(epsilon: str, c: str, where: str = "") -> str:
     """OAM that is forced on all arms, or on a spanner, with these parameters."""
     return f"oam:epsilon={epsilon}{'' if c == '0' else ',c=1'}{where}"
 
 
 CASES: dict[str, Cases] = {
-    "fixed-less": tuple(case for u in LARGE_U for case in _by_horizon(Less, f"fixed-u{u}", u=u)),
-    "fixed-why": tuple(Case({"u": u}, Carries(f"fixed-u{u}", 1)) for u in U),
+    "fixed-less": tuple(
+        case for u in LARGE_U for case in _by_horizon(regret.Less, f"fixed-u{u}", u=u)
+    ),
+    "fixed-why": tuple(Case({"u": u}, play.Carries(f"fixed-u{u}", 1)) for u in U),
     "linucb-stops": tuple(
-        Case({"u": u, "width": width}, StopsPlaying(f"fixed-u{u}", linucb, 1))
+        Case({"u": u, "width": width}, play.StopsPlaying(f"fixed-u{u}", linucb, 1))
         for u in U
         for width, linucb in LINUCBS.items()
     ),
@@ -97,93 +98,79 @@ CASES: dict[str, Cases] = {
         case
         for u in SMALL_U
         for case in (
-            Case({"u": u, "quantity": "pulls"}, StopsPlaying(f"fixed-u{u}", paper.LINTS, 1)),
-            *_oam(partial(Less, f"fixed-u{u}", paper.LINTS), u=u, quantity="regret"),
+            Case({"u": u, "quantity": "pulls"}, play.StopsPlaying(f"fixed-u{u}", paper.LINTS, 1)),
+            *_oam(partial(regret.Less, f"fixed-u{u}", paper.LINTS), u=u, quantity="regret"),
         )
     ),
     "small-u-less": tuple(
-        case for u in SMALL_U for case in _oam_and_linucb(partial(Less, f"fixed-u{u}"), u=u)
+        case for u in SMALL_U for case in _oam_and_linucb(partial(regret.Less, f"fixed-u{u}"), u=u)
     ),
-    "scenario-one-overtaken": _by_horizon(Overtaken, "scenario-one"),
-    "scenario-two-alike": _by_horizon(Alike, "scenario-two"),
-    "scenario-two-wasted": _oam(partial(Share, "scenario-two", label="wasted", share=0.5)),
-    "bounded-oam": _oam(partial(Flattens, "bounded")),
+    "scenario-one-overtaken": _by_horizon(regret.Overtaken, "scenario-one"),
+    "scenario-two-alike": _by_horizon(regret.Alike, "scenario-two"),
+    "scenario-two-wasted": _oam(partial(play.Share, "scenario-two", label="wasted", share=0.5)),
+    "bounded-oam": _oam(partial(growth.Flattens, "bounded")),
     "bounded-linucb": tuple(
-        Case({"width": width, "growth": IN_A_RUN}, Bounded("bounded", linucb))
+        Case({"width": width, "growth": IN_A_RUN}, growth.Bounded("bounded", linucb))
         for width, linucb in (("anytime", paper.ANYTIME), ("oful", paper.OFUL))
     )
     + tuple(
-        Case({"width": width, "growth": BETWEEN_RUNS}, Flattens("bounded", linucb))
+        Case({"width": width, "growth": BETWEEN_RUNS}, growth.Flattens("bounded", linucb))
         for width, linucb in (("anytime", paper.ANYTIME), *LINUCBS.items())
     ),
-    "almost-greedy": tuple(
-        case
-        for name in ("bounded", "scenario-two")
-        for case in _oam(partial(Flattens, name), instance=name)
-    ),
+    "almost-greedy": _on_each(("bounded", "scenario-two"), growth.Flattens),
     "sublogarithmic": tuple(
-        Case({"instance": name}, ConstantIs(name, 0.0)) for name in ("bounded", "scenario-two")
+        Case({"instance": name}, play.ConstantIs(name, 0.0)) for name in ("bounded", "scenario-two")
     ),
     "lai-robbins": (
         Case(
             {"gaps": "0.2 to 0.8"},
-            ConstantIs("orthogonal", sum(2 / (0.2 * i) for i in range(1, 5))),
+            play.ConstantIs("orthogonal", sum(2 / (0.2 * i) for i in range(1, 5))),
         ),
     ),
     "large-ossb": _oam_and_ossb(
-        lambda oam, ossb: FarWorse("large-100", ossb, oam), quantity="regret"
+        lambda oam, ossb: regret.FarWorse("large-100", ossb, oam), quantity="regret"
     )
-    + _oam_and_ossb(lambda oam, ossb: Wilder("large-100", ossb, oam), quantity="spread"),
-    "large-lints": _oam(lambda oam: FarWorse("large-100", paper.LINTS_THEORY, oam)),
+    + _oam_and_ossb(lambda oam, ossb: regret.Wilder("large-100", ossb, oam), quantity="spread"),
+    "large-lints": _oam(lambda oam: regret.FarWorse("large-100", paper.LINTS_THEORY, oam)),
     "ossb-endoa": tuple(
-        Case({"instance": name, "OSSB's epsilon = gamma": eps}, Less(name, ossb, paper.ENDOA))
+        Case(
+            {"instance": name, "OSSB's epsilon = gamma": eps}, regret.Less(name, ossb, paper.ENDOA)
+        )
         for name in ("small-5", "large-100")
         for eps, ossb in OSSBS.items()
     ),
-    "small-less": _oam_and_ossb(partial(Less, "small-5")),
-    "small-smaller": _oam_and_ossb(partial(SmallerGain, "small-5", "large-100")),
-    "random-less": _oam_and_ossb(partial(Less, RANDOM_THETA)),
-    "random-best": tuple(
-        Case({"n": n}, Best(RANDOM_THETA, paper.LINTS, RIVALS_OF_LINTS, horizon))
-        for n, horizon in HORIZONS.items()
-    ),
-    "random-modest": tuple(
-        Case({"n": n}, ModestLead(RANDOM_THETA, paper.LINTS, RIVALS_OF_LINTS, horizon))
-        for n, horizon in HORIZONS.items()
-    ),
-    "attained": tuple(
-        case for name in LONG for case in _oam(partial(Slope, name, than="near"), instance=name)
-    ),
-    "tracks": tuple(
-        case for name in LONG[:3] for case in _oam(partial(TracksAllocation, name), instance=name)
-    ),
+    "small-less": _oam_and_ossb(partial(regret.Less, "small-5")),
+    "small-smaller": _oam_and_ossb(partial(regret.SmallerGain, "small-5", "large-100")),
+    "random-less": _oam_and_ossb(partial(regret.Less, RANDOM_THETA)),
+    "random-best": _lints_and_all(regret.Best),
+    "random-modest": _lints_and_all(regret.ModestLead),
+    "attained": _on_each(LONG, partial(growth.Slope, than="near")),
+    "tracks": _on_each(LONG[:3], play.TracksAllocation),
     "not-below": tuple(
-        Case({"policy": policy, "instance": name}, Slope(name, policy, "not below"))
+        Case({"policy": policy, "instance": name}, growth.Slope(name, policy, "not below"))
         for policy in (*OAMS.values(), *LINUCBS.values(), paper.LINTS)
         for name in LONG
     ),
     "thrifty-not-below": tuple(
-        Case({"instance": name}, Slope(name, paper.THRIFTY, "not below")) for name in LONG
+        Case({"instance": name}, growth.Slope(name, paper.THRIFTY, "not below")) for name in LONG
     ),
     "optimism-not-optimal": tuple(
-        Case({"width": width, "instance": name}, Slope(name, linucb, "above"))
+        Case({"width": width, "instance": name}, growth.Slope(name, linucb, "above"))
         for width, linucb in LINUCBS.items()
         for name in END_OF_OPTIMISM
     ),
-    "matched": tuple(
-        case for name in LONG for case in _oam(partial(Share, name, label="matched"), instance=name)
-    ),
+    "matched": _on_each(LONG, partial(play.Share, label="matched")),
     "spanner": tuple(
         Case(
             {"instance": name, "epsilon": epsilon, "c": c},
-            Alike(name, _forced(epsilon, c, ",forced=spanner"), _forced(epsilon, c)),
+            regret.Alike(name, _forced(epsilon, c, ",forced=spanner"), _forced(epsilon, c)),
         )
         for name in FORCIBLE
         for epsilon in ("0.001", "0.01")
         for c in OAMS
     ),
     "literal": tuple(
-        Case({"c": c, "width": width}, Less("fixed-u0.1", linucb, literal))
+        Case({"c": c, "width": width}, regret.Less("fixed-u0.1", linucb, literal))
         for c, literal in (("0", paper.LITERAL), ("1", paper.LITERAL_C1))
         for width, linucb in (("oful", paper.OFUL), ("fn", SAME_LEVEL[c]))
     ),
