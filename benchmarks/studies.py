@@ -15,7 +15,6 @@ import numpy as np
 from thrifty.lab.paper.panels import paper_panels
 from thrifty.simulation.replication import Tick
 from thrifty.studies.batches import Batch
-from thrifty.studies.design import StudyDesign
 from thrifty.studies.executors import Cluster, Executor, Threads
 from thrifty.studies.study import run_studies
 from thrifty.studies.tasks import Chunk, Task, compute
@@ -63,15 +62,7 @@ def _overhead() -> tuple[float, float]:
 
     The study writes its files and draws its bars (to the null device).
     """
-    designs = [
-        StudyDesign.of(
-            panel.instances,
-            panel.policies,
-            horizon=panel.quick.horizons,
-            replications=panel.quick.replications,
-        )
-        for panel in paper_panels()
-    ]
+    designs = [panel.design(full=False) for panel in paper_panels()]
     for design in designs:
         for task in design.tasks():
             task.try_out()

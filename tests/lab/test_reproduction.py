@@ -115,7 +115,7 @@ def test_a_study_in_a_folder_named_like_a_panel_is_none(tmp_path):
     assert thrifty("report", "mine", folder=tmp_path).returncode == 0
     assert (
         thrifty("report", "mine", "--markdown", ".", folder=tmp_path).stderr
-        == "thrifty: --markdown: the name of a file expected, got '.'\n"
+        == "thrifty: --markdown: '.' is a folder: name a file in it\n"
     )
 
 

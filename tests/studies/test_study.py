@@ -116,7 +116,7 @@ def test_json_has_mean_pulls_by_context_only_where_they_are_kept():
 
 
 def test_pulls_of_instances_that_differ_in_size_are_refused():
-    message = "pulls: an ensemble whose instances have equally many arms expected, got 'drawn:seed="
+    message = "pulls: cannot be kept: instances of drawn:seed=each differ"
     with pytest.raises(th.InvalidInput, match=message):
         th.run("drawn:seed=each", "lints", horizon=10, pulls=True)
     study = th.run("random-theta:seed=each", "lints", horizon=10, replications=3, pulls=True)
@@ -241,8 +241,8 @@ class Broken:
         (
             ("circle:arms=1000000", ["linucb", "lints"]),
             {"horizon": 10, "pulls": True},
-            "pulls: at most 1e+09 numbers (replications x checkpoints x arms) expected, "
-            "got 2000000000",
+            "pulls: cannot be kept: 2,000,000,000 numbers (replications x checkpoints x arms), at "
+            "most 1,000,000,000",
         ),
     ],
 )

@@ -119,7 +119,7 @@ def test_an_unknown_key_is_named_with_its_line(study_file, line, number, message
     ("old", "new", "message"),
     [
         (r"policies = .*", 'policies = "lints', r"not valid TOML: .*line 3"),
-        (r"policies = .*", "", r"policies: this key expected, got nothing"),
+        (r"policies = .*", "", r"study.toml: the key 'policies' is missing"),
         (
             r"policies = .*",
             "policies = [1]",

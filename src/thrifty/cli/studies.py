@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from thrifty.cli import printing
-from thrifty.cli.options import Instances, Json, OnCluster, Out, Threads, check_quick_or_full
+from thrifty.cli.options import Instances, Json, OnCluster, Out, Threads
 from thrifty.errors import BadFile, InvalidInput, MissingPackage, escaped
 
 if TYPE_CHECKING:
@@ -137,8 +137,7 @@ def reproduce(
     as_json: Json = False,
 ) -> None:
     """Simulate every panel of the paper, judge its claims, and write a page."""
-    check_quick_or_full(quick, full, "reproduce")
-    _check_packages("thrifty reproduce")
+    _check("reproduce", quick=quick, full=full)
     from thrifty.lab.paper.reproduction import reproduce as reproduce_paper
     from thrifty.report.html import write_html
 
@@ -183,20 +182,13 @@ def arena(
     as_json: Json = False,
 ) -> None:
     """Rank all policies on a wide suite of instances, by regret relative to lints."""
-    check_quick_or_full(quick, full, "arena")
-    _check_packages("thrifty arena")
+    _check("arena", quick=quick, full=full)
     from thrifty.lab.arena.arena import play
     from thrifty.report.html import write_html
 
     with _resumable(out):
-        played = play(
-            Path(out),
-            full=full,
-            policies=policy or (),
-            only=only or (),
-            threads=threads,
-            cluster=cluster,
-        )
+        settings: dict[str, Any] = {"policies": policy or (), "only": only or ()}
+        played = play(Path(out), full=full, threads=threads, cluster=cluster, **settings)
     path = write_html(played.page, Path(out))
     if as_json:
         printing.print_json(played.to_json())
@@ -217,15 +209,11 @@ def report(
     ],
     markdown: Annotated[
         str | None,
-        typer.Option(
-            "--markdown",
-            metavar="FILE",
-            help="Write Markdown and figures instead of HTML.",
-        ),
+        typer.Option(metavar="FILE", help="Write Markdown and figures instead of HTML."),
     ] = None,
 ) -> None:
     """Write a self-contained page of results: figures, tables, verdicts, commands to run again."""
-    _check_packages("thrifty report")
+    _check("report")
     from thrifty.report.html import write_html
     from thrifty.report.markdown import write_markdown
 
@@ -255,8 +243,11 @@ def _page_of(folder: Path) -> "Page":
     return study_page(read_results(folder), folder)
 
 
-def _check_packages(command: str) -> None:
-    MissingPackage.check(command, "pyarrow", "matplotlib", "Jinja2")
+def _check(command: str, *, quick: bool = False, full: bool = False) -> None:
+    """Raise an error if both --quick and --full are given, or if a package is missing."""
+    if quick and full:
+        raise InvalidInput(command, "--quick and --full exclude each other: give one of them")
+    MissingPackage.check(f"thrifty {command}", "pyarrow", "matplotlib", "Jinja2")
 
 
 @contextmanager

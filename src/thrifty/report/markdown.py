@@ -43,7 +43,7 @@ def wrapped(block: str) -> str:
 def write_markdown(page: Page, path: Path, *, progress: bool | None = None) -> None:
     """Write a page, its figures, and the numbers of its results as JSON, to detect stale pages."""
     if path.is_dir() or not path.name:
-        raise InvalidInput.expected("--markdown", "the name of a file", str(path))
+        raise InvalidInput("--markdown", f"{str(path)!r} is a folder: name a file in it")
     existing_mode(path)  # refuses a device before figures are put beside it
     make_folder(path.parent)
     with progress_bar("drawing", len(page.pictures), show=progress) as bar:

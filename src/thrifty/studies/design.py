@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from thrifty.errors import NOTHING, BadFile, InvalidInput, ThriftyError, UnknownName
+from thrifty.errors import BadFile, InvalidInput, ThriftyError, UnknownName
 from thrifty.files import make_folder, read_toml, slug, toml_literal, write_whole
 from thrifty.numerics.arrays import finite_number
 from thrifty.policies import POLICIES
@@ -85,15 +85,14 @@ class StudyDesign:
         """Raise InvalidInput if pulls differ in shape between replications, or fill the memory."""
         for problem in self.instances:
             if isinstance(problem, Ensemble) and problem.sizes_vary:
-                raise InvalidInput.expected(
-                    "pulls", "an ensemble whose instances have equally many arms", problem.name
+                raise InvalidInput(
+                    "pulls", f"cannot be kept: instances of {problem.name} differ in their arms"
                 )
         points = sum(len(task.times) * task.kept_rows for task in self.tasks())
-        if self.replications * points > MOST_PULLS:
-            raise InvalidInput.expected(
-                "pulls",
-                f"at most {MOST_PULLS:g} numbers (replications x checkpoints x arms)",
-                self.replications * points,
+        if (numbers := self.replications * points) > MOST_PULLS:
+            of = "replications x checkpoints x arms"
+            raise InvalidInput(
+                "pulls", f"cannot be kept: {numbers:,} numbers ({of}), at most {MOST_PULLS:,}"
             )
 
     def tasks(self) -> list[Task]:
@@ -140,7 +139,7 @@ def read_study(path: Path) -> dict[str, Any]:
             raise BadFile(f"{path}, line {_line(text, key)}: {UnknownName('key', key, known)}")
     for key in ("instances", "policies"):
         if key not in document:
-            raise BadFile(f"{path}: {InvalidInput.expected(key, 'this key', NOTHING)}")
+            raise BadFile(f"{path}: the key {key!r} is missing")
         names = [document[key]] if isinstance(document[key], str) else document[key]
         if not isinstance(names, list) or not names or not all(isinstance(n, str) for n in names):
             error = InvalidInput.expected(key, "a list of names", document[key])

@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any
 
 from thrifty.files import package_toml
+from thrifty.studies.design import StudyDesign
 
 # policies that claims compare
 OAM, OAM_C1, THRIFTY, ENDOA = "oam", "oam:c=1", "thrifty", "endoa"
@@ -45,6 +46,12 @@ class Panel:
     full: Scale
     figures: tuple[str, ...] = ("regret",)
     pulls: bool = False
+
+    def design(self, *, full: bool) -> StudyDesign:
+        """Its study, full or quick."""
+        scale = self.full if full else self.quick
+        settings = {"horizon": scale.horizons, "replications": scale.replications}
+        return StudyDesign.of(self.instances, self.policies, pulls=self.pulls, **settings)
 
 
 @cache

@@ -12,11 +12,10 @@ from thrifty.errors import UnknownName
 from thrifty.files import write_whole
 from thrifty.lab.pages.paper_page import paper_page
 from thrifty.lab.paper.claims import Verdict, judge
-from thrifty.lab.paper.panels import Panel, paper_panels
+from thrifty.lab.paper.panels import paper_panels
 from thrifty.lab.paper.paper_claims import paper_claims
 from thrifty.problem.catalog import instance
 from thrifty.report.pages import Page
-from thrifty.studies.design import StudyDesign
 from thrifty.studies.results import Result
 from thrifty.studies.store import RESULTS, read_results
 from thrifty.studies.study import run_studies
@@ -67,7 +66,7 @@ def reproduce(
             raise UnknownName("panel", name, known)
     chosen = {panel.name: panel for panel in paper_panels() if not only or panel.name in only}
     studies = run_studies(
-        [(_design(panel, full), folder / name) for name, panel in chosen.items()],
+        [(panel.design(full=full), folder / name) for name, panel in chosen.items()],
         threads=threads,
         cluster=cluster,
         progress=progress,
@@ -76,17 +75,6 @@ def reproduce(
     reproduction = read_reproduction(folder, computed)
     reproduction.write_claims()
     return reproduction
-
-
-def _design(panel: Panel, full: bool) -> StudyDesign:
-    scale = panel.full if full else panel.quick
-    return StudyDesign.of(
-        panel.instances,
-        panel.policies,
-        horizon=scale.horizons,
-        replications=scale.replications,
-        pulls=panel.pulls,
-    )
 
 
 def read_reproduction(
