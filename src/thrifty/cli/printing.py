@@ -269,7 +269,7 @@ def print_experiments(experiments: list[dict[str, Any]]) -> None:
             plain(exploration["expected"], 3),
         )
         rows.append((entry["name"], entry["status"], entry["policy"], *numbers))
-    columns = "decisions|waiting|mean reward|explored|cost|expected"
+    columns = "decisions|pending|mean reward|explored|cost|expected"
     _print_table("name|status|policy", columns, rows)
 
 
