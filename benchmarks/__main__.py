@@ -1,5 +1,6 @@
-"""Run the benchmarks, print their tables and write them into RESULTS.md: `python -m benchmarks
-[NAME...]`; with names, only those sections.
+"""Run the benchmarks: `python -m benchmarks [NAME...]`; with names, only those sections.
+
+Prints their tables, and writes them into RESULTS.md and the generated blocks of the documentation.
 """
 
 import sys
@@ -9,6 +10,8 @@ from pathlib import Path
 from platform import machine, python_version
 
 from rich.console import Console
+
+from benchmarks import blocks
 
 NAMES = [
     "against_cvxpy",
@@ -22,18 +25,17 @@ NAMES = [
     "growth",
     "startup",
     "cold_start",
+    "compiler",
     "studies",
     "frontier",
     "targets",
     "slopes",
-    "first_edition",
     "service",
     "soak",
     "drift",
     "staleness",
 ]
 RESULTS = Path(__file__).parent / "RESULTS.md"
-README = Path(__file__).parent.parent / "README.md"
 
 
 def main() -> None:
@@ -58,21 +60,7 @@ def main() -> None:
         print(f"## {kept[module.TITLE]}\n", flush=True)
     sections = [kept[module.TITLE].rstrip() for module in modules if module.TITLE in kept]
     RESULTS.write_text("\n\n## ".join([head, *sections]) + "\n")
-    for section in sections[:2]:
-        _quote_in_readme(section)
-
-
-def _quote_in_readme(section: str) -> None:
-    """Put the first table of a section into the README, in place of the one that starts with the
-    same words.
-    """
-    table = section.split("\n\n")[1]
-    paragraphs = README.read_text().split("\n\n")
-    README.write_text(
-        "\n\n".join(
-            table if paragraph.startswith(table[:20]) else paragraph for paragraph in paragraphs
-        )
-    )
+    blocks.main()
 
 
 main()

@@ -12,10 +12,9 @@ from unittest.mock import patch
 
 import numpy as np
 
-from thrifty.lab.paper.panels import EXPERIMENTS
+from thrifty.lab.paper.panels import paper_panels
 from thrifty.simulation.replication import Tick
 from thrifty.studies.batches import Batch
-from thrifty.studies.design import design_study
 from thrifty.studies.executors import Cluster, Executor, Threads
 from thrifty.studies.study import run_studies
 from thrifty.studies.tasks import Chunk, Task, compute
@@ -59,19 +58,11 @@ def measure() -> str:
 
 
 def _overhead() -> tuple[float, float]:
-    """Processor seconds of the quick experiments: in the simulations, and in the whole study.
+    """Processor seconds of the quick panels: in the simulations, and in the whole study.
 
     The study writes its files and draws its bars (to the null device).
     """
-    designs = [
-        design_study(
-            e.instances,
-            e.policies,
-            horizon=e.quick.horizons,
-            replications=e.quick.replications,
-        )
-        for e in EXPERIMENTS
-    ]
+    designs = [panel.design(full=False) for panel in paper_panels()]
     for design in designs:
         for task in design.tasks():
             task.try_out()

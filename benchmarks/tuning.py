@@ -1,7 +1,7 @@
 """Tune the rivals of thrifty and write docs/tuning.md: `python -m benchmarks.tuning`.
 
 Results are kept in the folder `tuning`, so that a run can be interrupted. Copy the winners to
-`TUNED` in src/thrifty/experiments/tuning.py: a test compares them.
+src/thrifty/lab/arena/rivals.toml: a test compares them.
 """
 
 import argparse
@@ -19,11 +19,13 @@ def main() -> None:
     parser.add_argument("--page", default=PAGE, metavar="FILE")
     parser.add_argument("--horizon", type=float, default=HORIZON)
     parser.add_argument("--replications", type=int, default=REPLICATIONS)
-    given = parser.parse_args()
-    tried = tune(Path(given.out), horizon=int(given.horizon), replications=given.replications)
-    write_markdown(tuning_page(tried), Path(given.page))
-    for name, own in tried.items():
-        print(f"{name}: {winner(own).policy}")
+    arguments = parser.parse_args()
+    tried = tune(
+        Path(arguments.out), horizon=int(arguments.horizon), replications=arguments.replications
+    )
+    write_markdown(tuning_page(tried), Path(arguments.page))
+    for name, grid in tried.items():
+        print(f"{name}: {winner(grid).policy}")
 
 
 if __name__ == "__main__":

@@ -138,7 +138,11 @@ def __getattr__(name: str) -> Any:
     if name == "features":
         return import_module("thrifty.learners.features")
     if name not in _HOMES:
-        raise AttributeError(f"module 'thrifty' has no attribute {name!r}")
+        from thrifty.errors import similar
+
+        near = similar(name, __all__)
+        advice = f"; did you mean {near}?" if near and not name.startswith("_") else ""
+        raise AttributeError(f"module 'thrifty' has no attribute {name!r}{advice}")
     return getattr(import_module(_HOMES[name]), name)
 
 

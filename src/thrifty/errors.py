@@ -1,6 +1,6 @@
 """Exceptions and warnings. Each message is one line that says what is wrong and what to do."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from importlib import import_module
 
@@ -73,10 +73,10 @@ class UnknownName(ThriftyError, LookupError):
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         known = list(known)
-        near = get_close_matches(name, known[:MOST_COMPARED], n=1, cutoff=0.5)
-        advice = f"did you mean {near[0]!r}?" if near else f"known: {_listed(known) or 'none'}"
+        near = similar(name, known)
+        advice = f"did you mean {near!r}?" if near else f"known: {_listed(known) or 'none'}"
         super().__init__(f"unknown {kind} {name!r}; {advice}")
-        self.kind, self.name, self.suggestion = kind, name, near[0] if near else None
+        self.kind, self.name, self.suggestion = kind, name, near
 
 
 class BadFile(ThriftyError):
@@ -106,11 +106,17 @@ class SetAside(UserWarning):
     """A file of results failed verification; it was renamed and its results are computed again."""
 
 
+def similar(name: str, known: Sequence[str]) -> str | None:
+    """The most similar of the known names, if any is similar."""
+    near = get_close_matches(name, known[:MOST_COMPARED], n=1, cutoff=0.5)
+    return near[0] if near else None
+
+
 def escaped(text: str) -> str:
     """Text as one line that a terminal shows as it is: other characters as in Python's repr."""
     if text.isprintable():
         return text
-    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
 
 
 def first_line(error: object) -> str:

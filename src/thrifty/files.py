@@ -8,6 +8,8 @@ import stat
 import sys
 import tempfile
 import tomllib
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +88,12 @@ def parse_toml(text: str, where: str) -> dict[str, Any]:
     except ValueError:  # Python's limit on the digits of an integer
         why = f"a whole number of more than {sys.get_int_max_str_digits()} digits"
     raise BadFile(f"{where}: not valid TOML: {why}")
+
+
+@cache
+def package_toml(package: str, name: str) -> dict[str, Any]:
+    """The content of a TOML file of the package itself; it is read once and not to be changed."""
+    return tomllib.loads(files(package).joinpath(name).read_text(encoding="utf-8"))
 
 
 def read_whole(path: Path, size: int = 0) -> str:

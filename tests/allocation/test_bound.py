@@ -10,7 +10,7 @@ from scipy.optimize import linprog
 import thrifty as th
 from tests.oracles import certificate, normal_form
 from thrifty.allocation import Status
-from thrifty.cli.tables import print_bound, print_bounds
+from thrifty.cli.printing import print_bound, print_bounds
 from thrifty.problem.catalog import CATALOG
 
 

@@ -13,7 +13,9 @@ import thrifty as th
 from tests.command_line import thrifty
 from thrifty.allocation import Status
 from thrifty.cli.lookups import bound
+from thrifty.lab.paper.panels import paper_panels
 from thrifty.problem.catalog import CATALOG
+from thrifty.report.wording import power
 from thrifty.studies.warm_up import PARTS
 
 
@@ -237,6 +239,14 @@ def test_policies_are_listed_with_their_parameters():
         assert all(f" {key}=" in listing for key in entry["parameters"])
 
 
+def test_the_help_of_reproduce_has_the_size_of_a_full_reproduction():
+    sizes = [panel.full.replications for panel in paper_panels()]
+    longest = max(max(panel.full.horizons) for panel in paper_panels())
+    text = " ".join(thrifty("reproduce", "--help").stdout.split())
+    assert f"{min(sizes):,} to {max(sizes):,} replications" in text
+    assert f"horizons up to {power(longest)}" in text
+
+
 def test_version_and_help():
     assert thrifty("--version").stdout == f"thrifty {th.__version__}\n"
     for arguments in (("--help",), ()):
@@ -250,7 +260,7 @@ def test_version_and_help():
     [
         (("bound", "fixed-u0.15"), "unknown instance 'fixed-u0.15'; did you mean 'fixed-u0.1'?"),
         (("bound", "nothing.toml"), "nothing.toml: No such file or directory"),
-        (("bound",), "bound: an instance, or --all expected, got nothing"),
+        (("bound",), "bound: name an instance, or give --all for the whole catalog"),
         (
             ("bound", "drifting"),
             "drifting: changes: none (the lower bound is for a theta that stays) expected, got 499",
@@ -288,7 +298,7 @@ def test_version_and_help():
             ("run", "scenario-one", "--policy", "endoa"),
             "endoa: one context expected, got 2; use oam for several contexts",
         ),
-        (("run", "linucb"), "run: an instance, or --study FILE expected, got nothing"),
+        (("run", "linucb"), "run: name an instance, or a study file with --study FILE"),
         (
             ("run", "bounded", "--rewards", "bernoulli"),
             "bounded: rewards: means between 0 and 1 for Bernoulli rewards expected, got -1.0",
@@ -297,7 +307,10 @@ def test_version_and_help():
             ("run", "fixed-u0.1", "--out", "/dev/null/x", "--horizon", "10"),
             "/dev/null/x: cannot be written into: Not a directory",
         ),
-        (("arena", "--quick", "--full"), "arena: --quick or --full expected, got 'both'"),
+        (
+            ("arena", "--quick", "--full"),
+            "arena: --quick and --full exclude each other: give one of them",
+        ),
         (
             ("arena", "--only", "unsen"),
             "unknown group of instances 'unsen'; did you mean 'unseen'?",
@@ -356,7 +369,7 @@ import sys
 from unittest.mock import patch
 import thrifty.cli.app as cli
 sys.argv = ["thrifty", "policies"]
-with patch("thrifty.cli.tables.print_policies", side_effect=MemoryError):
+with patch("thrifty.cli.printing.print_policies", side_effect=MemoryError):
     cli.main()
 """
     done = subprocess.run(
@@ -438,7 +451,7 @@ import thrifty.cli.app as cli
 sys.argv = ["thrifty", "policies"]
 def fail(*_):
     open("/nowhere/at/all", "w")
-with patch("thrifty.cli.tables.print_policies", fail):
+with patch("thrifty.cli.printing.print_policies", fail):
     cli.main()
 """
     done = subprocess.run(
@@ -459,7 +472,7 @@ sys.argv = ["thrifty", "policies"]
 def speak(*_):
     warnings.warn("careful")
     logging.getLogger("thrifty").info("compiling for this machine")
-with patch("thrifty.cli.tables.print_policies", speak):
+with patch("thrifty.cli.printing.print_policies", speak):
     cli.main()
 """
     done = subprocess.run(

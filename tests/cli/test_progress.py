@@ -58,7 +58,7 @@ def test_a_study_shows_what_it_compiles_and_how_long_it_will_take(folder):
         "compiling 2 of 2: greedy",
         "playing",
         "M rounds/s",
-        " s left",
+        "left:",
         "drawing",
     ):
         assert text in shown

@@ -12,7 +12,7 @@ from tests.command_line import thrifty
 from thrifty.lab.arena import arena, suite
 from thrifty.lab.arena.arena import Step
 from thrifty.lab.arena.relative import least_regret
-from thrifty.lab.arena.suite import Entry
+from thrifty.lab.arena.suite import ArenaEntry
 from thrifty.lab.arena.tuning import OWN, entrants, playable
 from thrifty.report.html import write_html
 from thrifty.report.markdown import write_markdown
@@ -21,14 +21,14 @@ from thrifty.studies.tasks import Task, compute
 
 DOCS = Path(__file__).parents[2] / "docs"
 GROUPS = {
-    "unseen": (Entry("fixed-u0.1"), Entry("scenario-one")),
+    "unseen": (ArenaEntry("fixed-u0.1"), ArenaEntry("scenario-one")),
     "kinds": (
-        Entry("k-armed:arms=3"),
-        Entry("k-armed:arms=3", "bernoulli"),
-        Entry("fixed-u0.2", "student"),
-        Entry("fixed-u0.1", "student"),
+        ArenaEntry("k-armed:arms=3"),
+        ArenaEntry("k-armed:arms=3", "bernoulli"),
+        ArenaEntry("fixed-u0.2", "student"),
+        ArenaEntry("fixed-u0.1", "student"),
     ),
-    "tuned": (Entry("bounded"), Entry("fixed-u0.2")),
+    "tuned": (ArenaEntry("bounded"), ArenaEntry("fixed-u0.2")),
 }
 STEPS = (Step(100, 3), Step(100, 6, True), Step(1000, 2))
 ENTRANTS = ("thrifty", "lints", "greedy", "endoa", "linucb", "lints:inflation=theory")
@@ -37,7 +37,7 @@ ENTRANTS = ("thrifty", "lints", "greedy", "endoa", "linucb", "lints:inflation=th
 @pytest.fixture(scope="module")
 def patched():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(arena, "GROUPS", GROUPS)
+        patch.setattr(arena, "entries", GROUPS.__getitem__)
         patch.setattr(arena, "QUICK", STEPS)
         patch.setattr(arena, "entrants", lambda: ENTRANTS)
         patch.setattr(arena, "BEST", 2)
@@ -62,7 +62,7 @@ def test_every_policy_plays_what_it_can_and_the_best_play_more(small):
     played = {
         (
             group,
-            Entry(result.instance.name, result.rewards),
+            ArenaEntry(result.instance.name, result.rewards),
             result.policy,
             result.horizon,
             result.replications,
@@ -193,15 +193,18 @@ def test_some_of_the_instances(patched, tmp_path):
 
 def test_seeds_are_what_they_were():
     """NumPy's generator must go on giving the same numbers."""
-    assert suite.UNSEEN_SEEDS[:3] == (650004, 900031, 435431)
-    assert suite.KINDS_SEEDS[:3] == (232611, 867141, 285283)
-    assert suite.TUNED_SEEDS[20:23] == (202636, 768759, 823402)
-    assert suite.TUNED_SEEDS[44:47] == (627122, 539017, 838734)
-    assert suite.TUNED_SEEDS[68:71] == (540490, 649778, 762522)
-    assert suite.TUNED_SEEDS[92:95] == (537250, 526739, 821875)
-    fresh = {*suite.UNSEEN_SEEDS, *suite.KINDS_SEEDS}
+    assert suite.commit_seeds(suite.FINISHED)[:3] == (650004, 900031, 435431)
+    assert suite.commit_seeds(suite.BEFORE_KINDS)[:3] == (232611, 867141, 285283)
+    earlier = [suite.commit_seeds(commit) for commit in suite.EARLIER]
+    assert [seeds[:3] for seeds in earlier[:4]] == [
+        (202636, 768759, 823402),
+        (627122, 539017, 838734),
+        (540490, 649778, 762522),
+        (537250, 526739, 821875),
+    ]
+    fresh = {*suite.commit_seeds(suite.FINISHED), *suite.commit_seeds(suite.BEFORE_KINDS)}
     assert len(fresh) == 48
-    assert not fresh & set(suite.TUNED_SEEDS)
+    assert not fresh & {*range(20), *(seed for seeds in earlier for seed in seeds)}
 
 
 def test_a_folder_without_an_arena(tmp_path):
@@ -293,14 +296,14 @@ def test_full_and_quick_sizes():
 
 
 def test_the_suite_is_what_it_is_said_to_be():
-    """The numbers in arena_words.py."""
-    unseen, kinds, tuned = (suite.GROUPS[group] for group in ("unseen", "kinds", "tuned"))
+    """The numbers in arena.toml."""
+    unseen, kinds, tuned = map(suite.entries, suite.ALL_GROUPS)
     assert (len(unseen), len(kinds), len(tuned)) == (12, 12, 155)
     for group in (unseen, kinds, tuned):  # no instance is played twice
         assert len({entry.instance for entry in group}) == len(group)
     assert not set(unseen) & set(tuned)
-    assert set(suite.TUNING) < {entry.instance for entry in tuned}
-    assert sum(name.startswith("drawn") for name in suite.TUNING) == 20
+    assert set(suite.tuning_instances()) < {entry.instance for entry in tuned}
+    assert sum(name.startswith("drawn") for name in suite.tuning_instances()) == 20
     first, others = ([th.instance(entry.instance) for entry in group] for group in (unseen, kinds))
     assert max(one.sets.dimension for one in first) == 5
     assert max(len(one.sets.rows) * one.sets.dimension**2 for one in first) <= 1_000
@@ -316,7 +319,7 @@ def test_the_suite_is_what_it_is_said_to_be():
 
 def test_the_kinds_are_those_that_the_page_tells_of():
     found = {}
-    for entry in suite.GROUPS["kinds"]:
+    for entry in suite.entries("kinds"):
         found.setdefault(suite.kind_of(entry), []).append(entry)
     assert {kind: len(own) for kind, own in found.items()} == dict.fromkeys(
         ("k-armed", "product", "bernoulli", "told-double", "told-half", "student"), 2
@@ -348,7 +351,7 @@ def test_the_documented_arena_has_these_policies_and_instances():
     assert found == {
         (group, spec, entry.instance, entry.rewards)
         for group in suite.DEFAULT_GROUPS
-        for entry in suite.GROUPS[group]
+        for entry in suite.entries(group)
         for spec in entrants()
         if playable(th.policy(spec), [entry.instance])
     }, STALE

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import thrifty as th
+from thrifty.lab.pages.paper_page import statement_of
 from thrifty.lab.paper import panels as paper
-from thrifty.lab.paper.claims import Case, Claim, judge, summary
+from thrifty.lab.paper.claims import Case, Claim, Verdict, judge, summary
 from thrifty.lab.paper.evidence import (
     Finding,
     ResultTable,
@@ -19,8 +20,8 @@ from thrifty.lab.paper.evidence import (
     within,
 )
 from thrifty.lab.paper.growth_comparisons import Slope
-from thrifty.lab.paper.panels import EXPERIMENTS
-from thrifty.lab.paper.paper_claims import CLAIMS
+from thrifty.lab.paper.panels import paper_panels
+from thrifty.lab.paper.paper_claims import CASES, paper_claims
 from thrifty.lab.paper.play_comparisons import (
     Carries,
     ConstantIs,
@@ -154,12 +155,10 @@ def world(claim, good):
                 comparison.value if as_wanted else comparison.value + 1
             )
     results = {}
-    for experiment in EXPERIMENTS:
-        if experiment.name in claim.experiments:
-            pairs = [
-                (name, policy) for name in experiment.instances for policy in experiment.policies
-            ]
-            results[experiment.name] = [
+    for panel in paper_panels():
+        if panel.name in claim.panels:
+            pairs = [(name, policy) for name in panel.instances for policy in panel.policies]
+            results[panel.name] = [
                 made.get(pair, Made()).result(*pair, n) for pair in pairs for n in HORIZONS
             ]
     return results, lambda name: bounds.get(name, MadeBound(CONSTANT))
@@ -170,24 +169,30 @@ def verdict_on(claim, good):
     return verdict
 
 
-@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.name)
+@pytest.mark.parametrize("claim", paper_claims(), ids=lambda claim: claim.name)
 def test_made_up_results_that_reverse_a_claim_reverse_its_verdict(claim):
     assert verdict_on(claim, True).words == "holds"
     assert verdict_on(claim, False).words == "not seen"
 
 
 @pytest.mark.parametrize("name", ["fixed-why", "attained", "not-below", "matched"])
-def test_a_claim_that_holds_in_some_cases_says_in_which(name):
+def test_a_claim_that_holds_in_some_cases_says_in_how_many_and_which(name):
     claim = claim_named(name)
-    first = [True] + [False] * (len(claim.cases) - 1)
+    n = len(claim.cases)
+    first = [True] + [False] * (n - 1)
     verdict, turned = verdict_on(claim, first), verdict_on(claim, [not held for held in first])
-    words = claim.cases[0].words
-    assert (verdict.status, verdict.words) == ("holds only when", f"holds {words}")
-    assert (turned.status, turned.words) == ("holds only when", f"holds, except {words}")
+    expected = ("holds only when", f"holds in 1 of {n} settings")
+    assert (verdict.status, verdict.words) == expected
+    assert turned.words == f"holds in {n - 1} of {n} settings"
+    cases = statement_of(verdict).cases
+    column = cases.headers.index("verdict")
+    assert [row[column][0] for row in cases.rows] == ["✓"] + ["✗"] * (n - 1)
+    assert cases.headers[:column] == tuple(claim.cases[0].when)
+    assert [row[:column] for row in cases.rows] == [tuple(c.when.values()) for c in claim.cases]
 
 
 def claim_named(name):
-    [claim] = [claim for claim in CLAIMS if claim.name == name]
+    [claim] = [claim for claim in paper_claims() if claim.name == name]
     return claim
 
 
@@ -206,11 +211,13 @@ def test_the_width_decides():
         for n in HORIZONS
     ]
     [verdict] = judge([claim_named("fixed-less")], {"fixed": results}, MadeBound)
-    assert verdict.words == "holds with the oful width"
+    held = [case.when for case, finding in verdict.pairs() if finding.holds]
+    assert held == [case.when for case in verdict.claim.cases if case.when["width"] == "oful"]
+    assert verdict.words == f"holds in {len(held)} of {len(verdict.findings)} settings"
 
 
 def test_the_lead_must_be_modest_to_be_modest():
-    [claim] = [claim for claim in CLAIMS if claim.name == "random-modest"]
+    [claim] = [claim for claim in paper_claims() if claim.name == "random-modest"]
     results, bound = world(claim, True)
     easy = [
         Made(level=40).result(one.instance.name, one.policy, one.horizon)
@@ -327,13 +334,9 @@ class Fixed:
     ("answers", "status", "words"),
     [
         ((None, None), "undecided", "undecided"),
-        ((True, None), "holds only when", "holds; undecided for u = 0.2"),
-        ((False, None), "undecided", "undecided for u = 0.2, not seen otherwise"),
-        (
-            (True, None, False),
-            "holds only when",
-            "holds for u = 0.1; undecided for u = 0.2; not seen otherwise",
-        ),
+        ((True, None), "holds only when", "holds in 1 of 2 settings, 1 undecided"),
+        ((False, None), "undecided", "undecided in 1 of 2 settings, not seen in the others"),
+        ((True, None, False), "holds only when", "holds in 1 of 3 settings, 1 undecided"),
     ],
 )
 def test_an_open_case_shows_in_the_verdict(answers, status, words):
@@ -383,7 +386,7 @@ def test_zero_regret_and_zero_variance_give_no_nan():
 
 
 def test_a_single_replication_decides_nothing():
-    [claim] = [claim for claim in CLAIMS if claim.name == "large-ossb"]
+    [claim] = [claim for claim in paper_claims() if claim.name == "large-ossb"]
     results, bound = world(claim, True)
     single = [
         replace(one, regret=one.regret[:1], rounds=one.rounds[:1], pulls=one.pulls[:1])
@@ -393,54 +396,56 @@ def test_a_single_replication_decides_nothing():
 
 
 def test_claims_wait_for_all_their_experiments():
-    [claim] = [claim for claim in CLAIMS if claim.name == "small-smaller"]
+    [claim] = [claim for claim in paper_claims() if claim.name == "small-smaller"]
     results, bound = world(claim, True)
     assert judge([claim], {"small": results["small"]}, bound) == []
 
 
-def test_claims_name_experiments_instances_and_policies_that_are_played():
-    played = {experiment.name: experiment for experiment in EXPERIMENTS}
-    for claim in CLAIMS:
-        instances = {
-            name for experiment in claim.experiments for name in played[experiment].instances
-        }
-        policies = {
-            name for experiment in claim.experiments for name in played[experiment].policies
-        }
+def test_claims_name_panels_instances_and_policies_that_are_played():
+    played = {panel.name: panel for panel in paper_panels()}
+    for claim in paper_claims():
+        instances = {name for panel in claim.panels for name in played[panel].instances}
+        policies = {name for panel in claim.panels for name in played[panel].policies}
         for case in claim.cases:
             assert case.comparison.instance in instances
             assert getattr(case.comparison, "policy", paper.OAM) in policies
             assert getattr(case.comparison, "rival", paper.OAM) in policies
-    assert len({claim.name for claim in CLAIMS}) == len(CLAIMS)
+
+
+def test_every_claim_has_cases_that_differ_in_their_settings():
+    assert [claim.name for claim in paper_claims()] == list(CASES)
+    for claim in paper_claims():
+        settings = [case.words for case in claim.cases]
+        assert len(set(settings)) == len(settings)
+        assert all(settings)
 
 
 def test_an_entry_of_claims_json():
-    claim = CLAIMS[0]
+    claim = paper_claims()[0]
     entry = verdict_on(claim, True).to_json()
     assert entry["status"] == entry["verdict"] == "holds"
     assert [case["holds"] for case in entry["cases"]] == [True] * len(claim.cases)
     assert entry["experiments"] == ["fixed"]
 
 
-def test_the_summary_counts_and_names_the_notable_claims():
+def found(name, holds):
+    """A verdict on a claim whose cases were decided like this: the first ones, then the others."""
+    claim = claim_named(name)
+    answers = [holds[min(i, len(holds) - 1)] for i in range(len(claim.cases))]
+    return Verdict(claim, tuple(Finding(answer, "") for answer in answers))
+
+
+def test_the_summary_counts_and_names_what_was_not_decided_or_not_seen():
     verdicts = [
-        (claim_named("fixed-less"), "holds only when", "holds with the oful width"),
-        (claim_named("bounded-oam"), "holds", "holds"),
-        (claim_named("sublogarithmic"), "holds", "holds"),
-        (claim_named("small-smaller"), "not seen", "not seen"),
+        found("fixed-less", [True, False]),
+        found("bounded-oam", [True]),
+        found("sublogarithmic", [True]),
+        found("small-smaller", [False]),
+        found("literal", [True]),  # ours
+        found("attained", [None]),
     ]
-    ours = (claim_named("literal"), "holds", "holds")
-    unclear = (claim_named("attained"), "undecided", "undecided")
-    assert summary([*verdicts, ours, unclear]) == (
-        "Of 5 claims, 2 hold, 1 holds under some conditions only, 1 is undecided and 1 was not "
-        "seen. That OAM has less regret than LinUCB on the fixed action set holds with the oful "
-        "width. Undecided: “OAM's regret is C log n to first order: its slope in log n tends to "
+    assert summary(verdicts) == (
+        "Of 5 claims, 2 hold, 1 holds under some settings only, 1 is undecided and 1 was not "
+        "seen. Undecided: “OAM's regret is C log n to first order: its slope in log n tends to "
         "C.” Not seen: “The advantage of OAM over OSSB is smaller with five arms than with 100.”"
-    )
-
-
-def test_a_notable_claim_that_was_not_seen_is_named_once():
-    text = summary([(claim_named("fixed-less"), "not seen", "not seen")])
-    assert text == (
-        "Of 1 claim, 1 was not seen. Not seen: “On the fixed set OAM has less regret than LinUCB.”"
     )

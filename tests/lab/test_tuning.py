@@ -8,7 +8,7 @@ import pytest
 import thrifty as th
 from thrifty.lab.arena import tuning
 from thrifty.lab.arena.standings import standings
-from thrifty.lab.arena.tuning import PUBLISHED, RIVALS, TUNED, entrants, origin, tune, tuning_page
+from thrifty.lab.arena.tuning import entrants, origin, rivals, tune, tuning_page
 from thrifty.policies import POLICIES
 from thrifty.report.markdown import markdown
 
@@ -26,32 +26,34 @@ def documented():
 
 
 def test_tuned_values_are_the_winners_of_the_documented_table():
-    stale = "python -m benchmarks.tuning, then copy the winners to TUNED"
+    stale = "python -m benchmarks.tuning, then copy the winners to rivals.toml"
     found = documented()
-    grids = {
-        name: [th.policy(spec).spec for spec in rival.grid]
-        for name, rival in RIVALS.items()
-        if rival.grid
-    }
-    assert [spec for spec, _, _ in found] == [one for own in grids.values() for one in own], stale
-    assert {spec.partition(":")[0]: spec for spec, _, chosen in found if chosen} == TUNED, stale
+    grids = {name: rival["grid"] for name, rival in rivals().items() if rival["grid"]}
+    assert [spec for spec, _, _ in found] == [spec for grid in grids.values() for spec in grid]
+    tuned = {name: rival["tuned"][0] for name, rival in rivals().items() if rival["tuned"]}
+    assert {spec.partition(":")[0]: spec for spec, _, chosen in found if chosen} == tuned, stale
     for name, grid in grids.items():
         ratios = {spec: ratio for spec, ratio, _ in found if spec in grid}
-        assert ratios[TUNED[name]] == min(ratios.values())
+        assert ratios[tuned[name]] == min(ratios.values())
 
 
 def test_every_policy_of_the_library_enters_once():
     found = entrants()
     assert len(set(found)) == len(found)
     assert {spec.partition(":")[0] for spec in found} == set(POLICIES)
-    for spec in (*found, *TUNED.values()):
+    for spec in found:
         assert th.policy(spec).spec == spec
     assert {"linucb:width=fn", "lints:inflation=theory", "thrifty:noise=known"} < set(found)
-    assert set(PUBLISHED) < set(found)
+    for rival in rivals().values():
+        assert {*rival["published"], *rival["tuned"]} < set(found)
 
 
 def test_where_the_values_of_a_policy_come_from(monkeypatch):
-    monkeypatch.setattr(tuning, "TUNED", {"ids": "ids", "solid": "solid:level=2"})
+    few = {
+        "ids": {"published": ("ids",), "tuned": ("ids",), "grid": ()},
+        "solid": {"published": ("solid",), "tuned": ("solid:level=2",), "grid": ()},
+    }
+    monkeypatch.setattr(tuning, "rivals", lambda: few)
     found = {
         spec: origin(spec) for spec in ("thrifty", "ids", "solid", "solid:level=2", "solid:z=1")
     }
@@ -66,11 +68,8 @@ def test_where_the_values_of_a_policy_come_from(monkeypatch):
 @pytest.fixture(scope="module")
 def tried(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            tuning,
-            "RIVALS",
-            {name: RIVALS[name] for name in ("lints", "linucb", "endoa", "greedy")},
-        )
+        few = {name: rivals()[name] for name in ("lints", "linucb", "endoa", "greedy")}
+        patch.setattr(tuning, "rivals", lambda: few)
         yield tune(
             tmp_path_factory.mktemp("tuning"),
             horizon=200,
@@ -83,7 +82,7 @@ def tried(tmp_path_factory):
 def test_the_rule_is_the_least_relative_regret(tried):
     study = th.run(
         ["fixed-u0.1", "scenario-one"],
-        ["lints", *RIVALS["linucb"].grid],
+        ["lints", *rivals()["linucb"]["grid"]],
         horizon=200,
         replications=5,
         seed=tuning.SEED,

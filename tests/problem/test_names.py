@@ -9,7 +9,7 @@ import pytest
 
 import thrifty as th
 from tests.plain import FirstArm
-from thrifty.studies.design import design_study
+from thrifty.studies.design import StudyDesign
 
 MANY = 40_000  # names, for which comparing each with all others takes ten seconds
 
@@ -58,7 +58,7 @@ def test_many_instances():
         soon(),
         pytest.raises(th.InvalidInput, match=r"instances\[40000\]: a name not used before"),
     ):
-        design_study([*problems, problems[7]], "lints", horizon=10)
+        StudyDesign.of([*problems, problems[7]], "lints", horizon=10)
 
 
 def test_an_unknown_name_among_many(soon):

@@ -11,7 +11,7 @@ import pytest
 import thrifty as th
 from thrifty.report.html import html, write_html
 from thrifty.report.markdown import markdown, write_markdown
-from thrifty.report.pages import Page, Section, Statement, study_page
+from thrifty.report.pages import Page, Section, Statement, Table, study_page
 from thrifty.report.wording import listing, plain, power, with_error, with_errors
 
 VOID = {"meta", "br", "img", "path", "use", "rect"}
@@ -124,7 +124,7 @@ def test_statements_are_linked_marked_and_explained():
         mark="◐",
         tone="half",
         words="holds for c",
-        points=("✓ c: 1 < 2", "✗ d: 3 > 2"),
+        cases=Table(("set", "verdict"), (("c", "✓ 1 < 2"), ("d", "✗ 3 > 2")), words=2),
         remark="A remark.",
     )
     page = Page(
@@ -138,12 +138,13 @@ def test_statements_are_linked_marked_and_explained():
     assert structure.links == ["#a<b"]
     assert "a<b" in structure.ids
     words = " ".join(structure.words)
-    for text in ("First.", "Second.", "Claims", "◐ holds for c", "✗ d: 3 > 2", "A remark."):
+    for text in ("First.", "Second.", "Claims", "◐ holds for c", "✗ 3 > 2", "A remark."):
         assert text in words
     assert 'class="status half"' in html(page)
     text = markdown(page)
     assert "| [a < b.](#the-main-part) | Section 1 | ◐ holds for c |" in text
-    assert "**a < b.** ◐ holds for c.\n\n- ✓ c: 1 < 2\n- ✗ d: 3 > 2\n\nA remark." in text
+    cases = "| set | verdict |\n|---|---|\n| c | ✓ 1 &lt; 2 |\n| d | ✗ 3 &gt; 2 |"
+    assert f"**a < b.** ◐ holds for c.\n\n{cases}\n\nA remark." in text
 
 
 def test_wide_tables_scroll_and_show_it(page):

@@ -21,7 +21,7 @@ from thrifty.errors import SetAside
 from thrifty.report.html import write_html
 from thrifty.report.pages import study_page
 from thrifty.studies.batches import ARRAYS, Batch, assemble, missing_ranges
-from thrifty.studies.store import Store, read_results
+from thrifty.studies.store import ResultStore, read_results
 from thrifty.studies.tasks import Task, _code, _source_files, compute
 
 SETTINGS = {"horizon": 400, "replications": 6, "seed": 3}
@@ -69,7 +69,7 @@ def test_assembling_takes_each_replication_once():
 @pytest.mark.parametrize("pulls", [False, True])
 def test_what_is_written_is_read_back_bit_for_bit(tmp_path, pulls):
     task = Task(th.instance("scenario-one"), th.OAM(), 500, pulls=pulls)
-    store = Store(tmp_path)
+    store = ResultStore(tmp_path)
     [chunk] = task.chunks(range(3))
     played = compute(chunk)
     store.write(task, played)
@@ -78,6 +78,37 @@ def test_what_is_written_is_read_back_bit_for_bit(tmp_path, pulls):
         assert np.array_equal(getattr(found, name), getattr(played, name))
         assert getattr(found, name).dtype == getattr(played, name).dtype
     assert (found.first, found.stop, found.seconds) == (0, 3, played.seconds)
+
+
+def as_first_format(path):
+    """Write a file of results as versions up to 0.3 did: under the key question."""
+    table = pq.read_table(path)
+    head = json.loads(table.schema.metadata[b"thrifty"])
+    head |= {"format": 1, "question": head.pop("task")}
+    pq.write_table(table.replace_schema_metadata({b"thrifty": json.dumps(head)}), path)
+
+
+def test_files_of_the_first_format_are_read_and_continued(tmp_path):
+    first = th.run("fixed-u0.1", "oam", out=tmp_path, **SETTINGS)
+    [path] = files_of(tmp_path)
+    as_first_format(path)
+    old = path.read_bytes()
+    assert b"question" in old
+    assert same(th.Study(read_results(tmp_path)), first)
+    more = th.run("fixed-u0.1", "oam", out=tmp_path, **SETTINGS | {"replications": 9})
+    assert np.array_equal(more.results[0].regret[:6], first.results[0].regret)
+    assert path.read_bytes() == old
+    assert len(files_of(tmp_path)) == 2
+
+
+def test_a_file_of_a_later_format_is_set_aside(tmp_path):
+    th.run("fixed-u0.1", "lints", out=tmp_path, **SETTINGS)
+    [path] = files_of(tmp_path)
+    table = pq.read_table(path)
+    head = json.loads(table.schema.metadata[b"thrifty"]) | {"format": 99}
+    pq.write_table(table.replace_schema_metadata({b"thrifty": json.dumps(head)}), path)
+    with pytest.warns(SetAside, match="not a results file of thrifty"):
+        th.run("fixed-u0.1", "lints", out=tmp_path, **SETTINGS)
 
 
 def test_files_are_tables_for_anybody(tmp_path):
@@ -179,7 +210,7 @@ def test_a_change_of_the_code_that_computes_is_another_key(tmp_path, monkeypatch
 def spoil_nonsense(path):
     table = pq.read_table(path)
     head = json.loads(table.schema.metadata[b"thrifty"])
-    head["question"]["horizon"] = 10**400
+    head["task"]["horizon"] = 10**400
     pq.write_table(table.replace_schema_metadata({b"thrifty": json.dumps(head)}), path)
 
 
@@ -227,7 +258,7 @@ def spoil_metadata(path):
 def spoil_task(path):
     table = pq.read_table(path)
     head = json.loads(table.schema.metadata[b"thrifty"])
-    head["question"]["seed"] = 99
+    head["task"]["seed"] = 99
     pq.write_table(table.replace_schema_metadata({b"thrifty": json.dumps(head)}), path)
 
 
@@ -333,7 +364,7 @@ def test_a_chunk_with_many_pulls_has_fewer_replications():
 
 def test_a_bit_that_flips_anywhere_changes_no_number(tmp_path):
     task = Task(th.instance("fixed-u0.1"), th.OAM(), 400)
-    store = Store(tmp_path)
+    store = ResultStore(tmp_path)
     [chunk] = task.chunks(range(4))
     played = compute(chunk)
     store.write(task, played)
@@ -511,7 +542,7 @@ def test_a_policy_without_a_file_cannot_be_kept(tmp_path):
     made = type(
         "Made", (), {"__module__": "nowhere", "start": None, "choose": None, "learn": None}
     )()
-    with pytest.raises(th.InvalidInput, match="a policy defined in a file"):
+    with pytest.raises(th.InvalidInput, match="define the policy in a file"):
         Task(th.instance("fixed-u0.1"), made, 100).code  # noqa: B018
 
 

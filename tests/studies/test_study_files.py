@@ -2,16 +2,15 @@
 
 import json
 import re
-from dataclasses import replace
+from dataclasses import fields
 
 import pytest
 
 import thrifty as th
 from tests.agreement import same
 from tests.command_line import thrifty
-from thrifty.problem.catalog import Ensemble
+from thrifty.studies.design import StudyDesign, read_study
 from thrifty.studies.store import read_results
-from thrifty.studies.study_files import StudyFile, read_study, write_study
 
 STUDY = """# a comment
 instances = ["fixed-u0.1", "mine.toml", "random-theta:arms=7,seed=each"]
@@ -95,16 +94,7 @@ def test_a_kept_study_can_be_run_again_from_its_folder(study_file, tmp_path):
     assert thrifty("run", "--study", study_file, "--out", out).returncode == 0
     kept = read_results(out)
     (tmp_path / "mine.toml").unlink()  # the folder has its own copy
-    study = read_study(out / "study.toml")
-    again = th.run(
-        study.instances,
-        study.policies,
-        horizon=study.horizon,
-        replications=study.replications,
-        seed=study.seed,
-        rewards=study.rewards,
-        out=out,
-    )
+    again = th.run(**read_study(out / "study.toml"), out=out)
     assert same(th.Study(kept), again)
     assert len(list(out.rglob("*.parquet"))) == len(kept)  # nothing was computed twice
 
@@ -129,7 +119,7 @@ def test_an_unknown_key_is_named_with_its_line(study_file, line, number, message
     ("old", "new", "message"),
     [
         (r"policies = .*", 'policies = "lints', r"not valid TOML: .*line 3"),
-        (r"policies = .*", "", r"policies: this key expected, got nothing"),
+        (r"policies = .*", "", r"study.toml: the key 'policies' is missing"),
         (
             r"policies = .*",
             "policies = [1]",
@@ -168,12 +158,22 @@ def test_mistakes_in_a_file_end_in_one_line(study_file, old, new, message):
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_a_study_file_keeps_every_setting(tmp_path):
-    file = StudyFile((), ("oam:c=1", "lints"), (100, 500), 4, 9, "bernoulli", True)
-    problems = [th.instance("fixed-u0.1"), Ensemble("random-theta:seed=each")]
-    write_study(tmp_path, problems, file)
-    names = tuple(problem.name for problem in problems)
-    assert read_study(tmp_path / "study.toml") == replace(file, instances=names)
+def test_a_study_file_keeps_every_argument(tmp_path):
+    design = StudyDesign.of(
+        ["fixed-u0.1", "random-theta:arms=7,seed=each"],
+        ["oam:c=1", "lints"],
+        horizon=[100, 500],
+        replications=4,
+        seed=9,
+        rewards="student",
+        pulls=True,
+    )
+    design.write(tmp_path)
+    again = StudyDesign.of(**read_study(tmp_path / "study.toml"))
+    for field in fields(design):
+        assert getattr(again, field.name) == getattr(design, field.name)
+        default = StudyDesign.__dataclass_fields__[field.name].default
+        assert getattr(again, field.name) != default
 
 
 def test_a_folder_that_cannot_be_written_is_reported_before_the_work(tmp_path):

@@ -19,18 +19,13 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (
-    lookups.bound,
-    lookups.instances,
-    lookups.policies,
-    studies.run,
-    studies.reproduce,
-    studies.arena,
-    studies.report,
-    serving.serve,
-    serving.audit,
-):
-    app.command()(command)
+for module, names in {
+    lookups: ("bound", "instances", "policies"),
+    studies: ("run", "reproduce", "arena", "report"),
+    serving: ("serve", "audit"),
+}.items():
+    for name in names:
+        app.command(name)(getattr(module, name))
 app.command("warm-up")(warming.warm_up)
 app.add_typer(experiments.app, name="experiments")
 app.add_typer(serving.tokens, name="tokens")

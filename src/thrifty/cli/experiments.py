@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from thrifty.cli import tables
+from thrifty.cli import printing
 from thrifty.cli.options import Json
 from thrifty.errors import BadFile, InvalidInput, MissingPackage
 
@@ -35,15 +35,15 @@ def list_all(url: Url = DEFAULT_URL, token: Token = None, as_json: Json = False)
     """List all experiments that are not archived."""
     found = _client(url, token).experiments()
     if as_json:
-        tables.print_json(found)
+        printing.print_json(found)
     else:
-        tables.print_experiments(found)
+        printing.print_experiments(found)
 
 
 @app.command()
 def show(name: Name, url: Url = DEFAULT_URL, token: Token = None) -> None:
     """Show an experiment as JSON: settings, counts, arms, exploration."""
-    tables.print_json(_client(url, token).experiment(name).info())
+    printing.print_json(_client(url, token).experiment(name).info())
 
 
 @app.command()

@@ -4,9 +4,9 @@ from typing import Annotated
 
 import typer
 
-from thrifty.cli import tables
+from thrifty.cli import printing
 from thrifty.cli.options import Instances, Json
-from thrifty.errors import NOTHING, InvalidInput
+from thrifty.errors import InvalidInput
 
 
 def bound(
@@ -22,7 +22,7 @@ def bound(
     from thrifty.studies.progress import progress_bar
 
     if not instances and not every:
-        raise InvalidInput.expected("bound", "an instance, or --all", NOTHING)
+        raise InvalidInput("bound", "name an instance, or give --all for the whole catalog")
     problems = [instance(name) for name in instances or []]
     if every:
         problems += [known for known in map(instance, CATALOG) if not known.changes]
@@ -32,13 +32,13 @@ def bound(
             bounds.append(lower_bound(problem))
             bar.advance()
     if as_json:
-        several = [{"instance": found.instance.name} | found.to_json() for found in bounds]
-        tables.print_json(bounds[0].to_json() if len(bounds) == 1 else several)
+        several = [{"instance": solved.instance.name} | solved.to_json() for solved in bounds]
+        printing.print_json(bounds[0].to_json() if len(bounds) == 1 else several)
     elif len(bounds) == 1:
-        tables.print_bound(bounds[0])
+        printing.print_bound(bounds[0])
     else:
-        tables.print_bounds(bounds)
-    if any(found.status == "failed" for found in bounds):
+        printing.print_bounds(bounds)
+    if any(solved.status == "failed" for solved in bounds):
         raise typer.Exit(1)
 
 
@@ -57,9 +57,9 @@ def instances(
     if name is not None:
         print(instance(name).to_toml(), end="")
     elif as_json:
-        tables.print_json(describe())
+        printing.print_json(describe())
     else:
-        tables.print_catalog(describe())
+        printing.print_catalog(describe())
 
 
 def policies(as_json: Json = False) -> None:
@@ -67,6 +67,6 @@ def policies(as_json: Json = False) -> None:
     from thrifty.policies import describe
 
     if as_json:
-        tables.print_json(describe())
+        printing.print_json(describe())
     else:
-        tables.print_policies(describe())
+        printing.print_policies(describe())

@@ -4,8 +4,6 @@ from typing import Annotated
 
 import typer
 
-from thrifty.errors import InvalidInput
-
 Instances = Annotated[
     list[str] | None,
     typer.Argument(metavar="INSTANCE...", help="Names from the catalog, or TOML files."),
@@ -18,10 +16,5 @@ OnCluster = Annotated[
     str | None,
     typer.Option("--cluster", metavar="tcp://HOST:PORT", help="Compute on a Dask cluster."),
 ]
+Out = Annotated[str, typer.Option(metavar="DIR", help="Folder for results and the page.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
-
-
-def check_quick_or_full(quick: bool, full: bool, command: str) -> None:
-    """Raise InvalidInput if both --quick and --full are given."""
-    if quick and full:
-        raise InvalidInput.expected(command, "--quick or --full", "both")

@@ -117,7 +117,7 @@ def make_token(
 def list_tokens(store: StoreUrl = DEFAULT_STORE) -> None:
     """List all tokens, without their secrets."""
     with _opened("thrifty tokens", store) as opened, opened.reading() as connection:
-        from thrifty.cli.tables import print_tokens
+        from thrifty.cli.printing import print_tokens
         from thrifty.service.storage.tokens import list_tokens as known
 
         print_tokens(known(connection))

@@ -4,20 +4,17 @@ import sys
 import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from thrifty.cli import tables
-from thrifty.cli.options import Instances, Json, OnCluster, Threads, check_quick_or_full
-from thrifty.errors import NOTHING, BadFile, InvalidInput, MissingPackage, escaped
+from thrifty.cli import printing
+from thrifty.cli.options import Instances, Json, OnCluster, Out, Threads
+from thrifty.errors import BadFile, InvalidInput, MissingPackage, escaped
 
 if TYPE_CHECKING:
     from thrifty.report.pages import Page
-    from thrifty.studies.study import Study
-    from thrifty.studies.study_files import StudyFile
 
 DEFAULT_POLICIES = ("thrifty", "oam", "linucb", "lints")
 DEFAULT_HORIZON = 1e4
@@ -72,6 +69,7 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Simulate policies on instances and measure regret; default: thrifty, oam, linucb, lints."""
+    from thrifty.studies.progress import progress_bar
     from thrifty.studies.study import run as run_study
 
     options = {
@@ -81,50 +79,41 @@ def run(
         "rewards": rewards,
         "pulls": pulls or None,
     }
-    wanted = _merged(study, names or [], policy or [], options)
+    arguments = _arguments(study, names or [], policy or [], options)
     if out is not None:
         MissingPackage.check("thrifty run --out", "pyarrow", "matplotlib")
     with _resumable(out), _naming(study):
-        found = run_study(**_arguments(wanted), threads=threads, cluster=cluster, out=out)
+        played = run_study(**arguments, threads=threads, cluster=cluster, out=out)
     if out is not None:
-        _save_regret_figure(found, Path(out))
+        from thrifty.report.drawing import save_figure
+
+        with progress_bar("drawing", 1):
+            save_figure(played.plot(), Path(out) / "regret")
     if as_json:
-        tables.print_json(found.to_json())
+        printing.print_json(played.to_json())
     else:
-        tables.print_study(found)
+        printing.print_study(played)
 
 
-def _merged(
+def _arguments(
     study: str | None, names: list[str], policies: list[str], options: dict[str, Any]
-) -> "StudyFile":
-    """The content of a study file, or the defaults, overridden by what the command line gives.
+) -> dict[str, Any]:
+    """Arguments of `thrifty.run`: a study file or the defaults, overridden by the command line.
 
     Names of policies may stand among those of instances: `--policy oam linucb` gives both.
     """
     from thrifty.policies import POLICIES
-    from thrifty.studies.study_files import StudyFile, read_study
+    from thrifty.studies.design import read_study
 
-    specs = [*policies, *(name for name in names if name.partition(":")[0] in POLICIES)]
-    instances = [name for name in names if name.partition(":")[0] not in POLICIES]
-    file = StudyFile((), DEFAULT_POLICIES) if study is None else read_study(Path(study))
-    given = options | {"instances": tuple(instances) or None, "policies": tuple(specs) or None}
-    merged = replace(file, **{key: value for key, value in given.items() if value is not None})
-    if not merged.instances:
-        raise InvalidInput.expected("run", "an instance, or --study FILE", NOTHING)
-    return merged if merged.horizon is not None else replace(merged, horizon=DEFAULT_HORIZON)
-
-
-def _arguments(wanted: "StudyFile") -> dict[str, Any]:
-    """The arguments of `thrifty.run`, without those that have the default."""
-    return {key: value for key, value in vars(wanted).items() if value is not None}
-
-
-def _save_regret_figure(study: "Study", folder: Path) -> None:
-    from thrifty.report.drawing import save_figure
-    from thrifty.studies.progress import progress_bar
-
-    with progress_bar("drawing", 1):
-        save_figure(study.plot(), folder / "regret")
+    arguments = {"policies": DEFAULT_POLICIES} if study is None else read_study(Path(study))
+    known = [name.partition(":")[0] in POLICIES for name in names]
+    specs = [*policies, *(name for name, policy in zip(names, known, strict=True) if policy)]
+    instances = [name for name, policy in zip(names, known, strict=True) if not policy]
+    options |= {"instances": instances or None, "policies": specs or None}
+    arguments |= {key: value for key, value in options.items() if value is not None}
+    if "instances" not in arguments:
+        raise InvalidInput("run", "name an instance, or a study file with --study FILE")
+    return {"horizon": DEFAULT_HORIZON} | arguments
 
 
 def reproduce(
@@ -140,29 +129,27 @@ def reproduce(
     ] = False,
     only: Annotated[
         list[str] | None,
-        typer.Option("--only", metavar="NAME", help="Only this experiment; may be repeated."),
+        typer.Option("--only", metavar="NAME", help="Only this panel; may be repeated."),
     ] = None,
-    out: Annotated[
-        str, typer.Option(metavar="DIR", help="Folder for results and the page.")
-    ] = "reproduction",
+    out: Out = "reproduction",
     threads: Threads = None,
     cluster: OnCluster = None,
     as_json: Json = False,
 ) -> None:
-    """Simulate every experiment of the paper, judge its claims, and write a page."""
-    check_quick_or_full(quick, full, "reproduce")
-    _check_packages("thrifty reproduce")
+    """Simulate every panel of the paper, judge its claims, and write a page."""
+    _check("reproduce", quick=quick, full=full)
     from thrifty.lab.paper.reproduction import reproduce as reproduce_paper
+    from thrifty.report.html import write_html
 
     with _resumable(out):
-        found = reproduce_paper(
+        reproduction = reproduce_paper(
             Path(out), full=full, only=only or (), threads=threads, cluster=cluster
         )
-    path = _write_page(found.page, Path(out))
+    path = write_html(reproduction.page, Path(out))
     if as_json:
-        tables.print_json([verdict.to_json() for verdict in found.verdicts])
+        printing.print_json([verdict.to_json() for verdict in reproduction.verdicts])
         return
-    tables.print_verdicts(found.verdicts)
+    printing.print_verdicts(reproduction.verdicts)
     print(f"Page: {path}")
 
 
@@ -189,34 +176,26 @@ def arena(
             help="Group of instances: unseen, kinds or tuned; by default the first two.",
         ),
     ] = None,
-    out: Annotated[
-        str, typer.Option(metavar="DIR", help="Folder for results and the page.")
-    ] = "arena",
+    out: Out = "arena",
     threads: Threads = None,
     cluster: OnCluster = None,
     as_json: Json = False,
 ) -> None:
     """Rank all policies on a wide suite of instances, by regret relative to lints."""
-    check_quick_or_full(quick, full, "arena")
-    _check_packages("thrifty arena")
+    _check("arena", quick=quick, full=full)
     from thrifty.lab.arena.arena import play
+    from thrifty.report.html import write_html
 
     with _resumable(out):
-        found = play(
-            Path(out),
-            full=full,
-            policies=policy or (),
-            only=only or (),
-            threads=threads,
-            cluster=cluster,
-        )
-    path = _write_page(found.page, Path(out))
+        settings: dict[str, Any] = {"policies": policy or (), "only": only or ()}
+        played = play(Path(out), full=full, threads=threads, cluster=cluster, **settings)
+    path = write_html(played.page, Path(out))
     if as_json:
-        tables.print_json(found.to_json())
+        printing.print_json(played.to_json())
         return
-    tables.print_standings(found.standings)
-    if found.limits:
-        print(textwrap.fill(found.limits, 100))
+    printing.print_standings(played.standings)
+    if played.limits:
+        print(textwrap.fill(played.limits, 100))
     print(f"Page: {path}")
 
 
@@ -230,20 +209,17 @@ def report(
     ],
     markdown: Annotated[
         str | None,
-        typer.Option(
-            "--markdown",
-            metavar="FILE",
-            help="Write Markdown and figures instead of HTML.",
-        ),
+        typer.Option(metavar="FILE", help="Write Markdown and figures instead of HTML."),
     ] = None,
 ) -> None:
     """Write a self-contained page of results: figures, tables, verdicts, commands to run again."""
-    _check_packages("thrifty report")
+    _check("report")
+    from thrifty.report.html import write_html
     from thrifty.report.markdown import write_markdown
 
     page = _page_of(Path(folder))
     if markdown is None:
-        print(_write_page(page, Path(folder)))
+        print(write_html(page, Path(folder)))
     else:
         write_markdown(page, Path(markdown))
         print(markdown)
@@ -261,20 +237,17 @@ def _page_of(folder: Path) -> "Page":
         reproduction.write_claims()
         return reproduction.page
     if is_arena(folder):
-        found = read_arena(folder)
-        found.write_standings()
-        return found.page
+        arena = read_arena(folder)
+        arena.write_standings()
+        return arena.page
     return study_page(read_results(folder), folder)
 
 
-def _write_page(page: "Page", folder: Path) -> Path:
-    from thrifty.report.html import write_html
-
-    return write_html(page, folder)
-
-
-def _check_packages(command: str) -> None:
-    MissingPackage.check(command, "pyarrow", "matplotlib", "Jinja2")
+def _check(command: str, *, quick: bool = False, full: bool = False) -> None:
+    """Raise an error if both --quick and --full are given, or if a package is missing."""
+    if quick and full:
+        raise InvalidInput(command, "--quick and --full exclude each other: give one of them")
+    MissingPackage.check(f"thrifty {command}", "pyarrow", "matplotlib", "Jinja2")
 
 
 @contextmanager

@@ -149,17 +149,17 @@ def check_late_rewards(policy: AnyPolicy) -> None:
     if isinstance(policy, Policy):
         rng = np.random.default_rng(SEED)
         for instance in awkward_instances(policy):
-            learner, waiting = _learner(policy, instance), []
+            learner, pending = _learner(policy, instance), []
             for _ in range(ROUNDS):
-                waiting.append(learner.choose(int(rng.integers(instance.sets.contexts))))
+                pending.append(learner.choose(int(rng.integers(instance.sets.contexts))))
                 if rng.random() < 0.5:
-                    late = waiting.pop(int(rng.integers(len(waiting))))
+                    late = pending.pop(int(rng.integers(len(pending))))
                     if rng.random() < 0.1:
                         learner.cancel(late)
                     else:
                         learner.learn(late, _reward(instance, late, rng))
             expected = "one pending decision for each missing reward"
-            _require(instance, len(learner.pending) == len(waiting), expected)
+            _require(instance, len(learner.pending) == len(pending), expected)
 
 
 def check_saving(policy: AnyPolicy) -> None:
@@ -174,9 +174,9 @@ def check_saving(policy: AnyPolicy) -> None:
                 learner.save(path)
                 again = Learner.load(path, instance.sets, policy=learner.policy)
             decisions = []
-            for one in (learner, again):
-                one.learn(late, 0.5)
-                decisions.append(_drive(one, instance, np.random.default_rng(SEED + 1)))
+            for continued in (learner, again):
+                continued.learn(late, 0.5)
+                decisions.append(_drive(continued, instance, np.random.default_rng(SEED + 1)))
             _require(instance, decisions[0] == decisions[1], "a loaded learner to continue as is")
 
 
@@ -247,8 +247,8 @@ def _row(instance: Instance, decision: Decision) -> int:
     return int(instance.sets.offsets[instance.sets.context_index(decision.context)]) + decision.arm
 
 
-def _same(one: Replication, other: Replication) -> bool:
-    return np.array_equal(one.regret, other.regret) and np.array_equal(one.rounds, other.rounds)
+def _same(a: Replication, b: Replication) -> bool:
+    return np.array_equal(a.regret, b.regret) and np.array_equal(a.rounds, b.rounds)
 
 
 def _require(instance: Instance, holds: bool | np.bool_, expected: str) -> None:

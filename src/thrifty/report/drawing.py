@@ -44,17 +44,8 @@ DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.4)), (0, (6, 2, 1, 2)))
 SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 # Colour of text and axes: HTML pages replace it by the page's own, and leave the bound's black.
 INK = "#010203"
-_IN_INK: dict[Any, str] = dict.fromkeys(
-    (
-        "text.color",
-        "axes.edgecolor",
-        "axes.labelcolor",
-        "axes.titlecolor",
-        "xtick.color",
-        "ytick.color",
-    ),
-    INK,
-)
+_INKED = ("text.color", "axes.edgecolor", "axes.labelcolor", "axes.titlecolor")
+_IN_INK: dict[Any, str] = dict.fromkeys((*_INKED, "xtick.color", "ytick.color"), INK)
 
 
 def save_figure(figure: "Figure", stem: Path, kinds: Sequence[str] = ("svg", "png")) -> None:
@@ -149,7 +140,7 @@ def panels(
 def _columns(labels: Sequence[str], width: float) -> int:
     """The number of columns of a legend so that it is at most `width` inches wide."""
     for columns in range(len(labels), 1, -1):
-        longest = [max(map(len, own)) for own in np.array_split(labels, columns)]
+        longest = [max(map(len, column)) for column in np.array_split(labels, columns)]
         if sum(0.65 + 0.067 * letters for letters in longest) <= width:
             return columns
     return 1

@@ -1,8 +1,8 @@
 """Figures of results; means are shown with their standard errors."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,17 +22,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-LABEL_COLOURS = (
-    "#999999",
-    "#56B4E9",
-    "#E69F00",
-    "#0072B2",
-    "#CC79A7",
-    "#009E73",
-    "#D55E00",
-    "#F0E442",
-)
-
+LABEL_COLOURS = ["#999999", "#56B4E9", "#E69F00", "#0072B2", "#CC79A7", "#009E73", "#D55E00"]
+LABEL_COLOURS += ["#F0E442"]
+Look = dict[str, Any]  # how a line or dot is drawn
+BOUND: Look = {"color": "black", "linestyle": "--", "linewidth": 1}
 APART = 8  # ratio of final regrets from which on the axis of regret is logarithmic
 
 
@@ -93,35 +86,27 @@ def _draw_regret(axes: "Axes", results: Sequence[Result], policies: Sequence[str
         curves.append(mean[result.times >= first])
     for result in results:
         if result.horizon < last:
-            axes.errorbar(
-                result.horizon,
-                result.mean,
-                result.se,
-                color=style_of(result.policy, policies)["color"],
-                marker="o",
-                markersize=3,
-                linewidth=1,
-            )
-    if shown[0].constant:
+            colour = style_of(result.policy, policies)["color"]
+            dot: Look = {"color": colour, "marker": "o", "markersize": 3, "linewidth": 1}
+            axes.errorbar(result.horizon, result.mean, result.se, **dot)
+    if constant := shown[0].constant:
         times = np.geomspace(1, max(2, last), 200)
-        curves.append(shown[0].constant * np.log(times[times >= first]))
-        axes.plot(
-            times,
-            shown[0].constant * np.log(times),
-            color="black",
-            linestyle="--",
-            linewidth=1,
-            label="C log n",
-        )
-    axes.set(
-        xscale="log", xlabel="round", ylabel="regret", xlim=(first, max(2, last)), ylim=(0, None)
-    )
-    decades(axes.xaxis)
+        bound = constant * np.log(times)
+        curves.append(bound[times >= first])
+        axes.plot(times, bound, **BOUND, label="C log n")
+    _over_time(axes, first, last)
     ends = [curve[-1] for curve in curves if len(curve)]
     if max(ends) > APART * min(ends) > 0:
         visible = np.concatenate(curves)
         axes.set(yscale="log", ylim=(0.8 * visible[visible > 0].min(), None))
         plain_ticks(axes.yaxis)
+
+
+def _over_time(axes: "Axes", first: int, last: int) -> None:
+    """Axes of regret over rounds."""
+    axes.set(xscale="log", xlabel="round", ylabel="regret")
+    axes.set(xlim=(first, max(2, last)), ylim=(0, None))
+    decades(axes.xaxis)
 
 
 def _draw_mean(axes: "Axes", result: Result, policies: Sequence[str]) -> Floats:
@@ -130,60 +115,39 @@ def _draw_mean(axes: "Axes", result: Result, policies: Sequence[str]) -> Floats:
     axes.plot(result.times, mean, label=text(result.policy), **style)
     if result.replications > 1:
         error = result.curves.std(axis=0, ddof=1) / np.sqrt(result.replications)
-        axes.fill_between(
-            result.times,
-            mean - error,
-            mean + error,
-            color=style["color"],
-            alpha=0.25,
-            linewidth=0,
-        )
+        shade: Look = {"color": style["color"], "alpha": 0.25, "linewidth": 0}
+        axes.fill_between(result.times, mean - error, mean + error, **shade)
     return mean
 
 
-def _draw_ratio(axes: "Axes", results: Sequence[Result], policies: Sequence[str]) -> None:
+def _by_horizon(
+    results: Sequence[Result], policies: Sequence[str], least: int = 1
+) -> Iterator[tuple[str, list[Result], list[int]]]:
+    """Each policy, its results by horizon, and the horizons."""
     for policy in policies:
-        own = sorted(
-            (result for result in results if result.policy == policy and result.horizon > 1),
-            key=lambda result: result.horizon,
-        )
-        logs = np.log([result.horizon for result in own])
-        errors = np.array([result.se for result in own]) / logs
-        axes.errorbar(
-            [result.horizon for result in own],
-            np.array([result.mean for result in own]) / logs,
-            errors,
-            label=text(policy),
-            marker="o",
-            markersize=4,
-            capsize=2,
-            **style_of(policy, policies),
-        )
+        of_policy = [r for r in results if r.policy == policy and r.horizon >= least]
+        of_policy.sort(key=lambda result: result.horizon)
+        yield policy, of_policy, [result.horizon for result in of_policy]
+
+
+def _draw_ratio(axes: "Axes", results: Sequence[Result], policies: Sequence[str]) -> None:
+    for policy, of_policy, horizons in _by_horizon(results, policies, least=2):
+        logs = np.log(horizons)
+        ratios = np.array([result.mean for result in of_policy]) / logs
+        errors = np.array([result.se for result in of_policy]) / logs
+        style = style_of(policy, policies) | {"marker": "o", "markersize": 4, "capsize": 2}
+        axes.errorbar(horizons, ratios, errors, label=text(policy), **style)
     if results[0].constant:
-        axes.axhline(results[0].constant, color="black", linestyle="--", linewidth=1, label="C")
+        axes.axhline(results[0].constant, **BOUND, label="C")
     axes.set(xscale="log", xlabel="n", ylabel="R(n) / log n", ylim=(0, None))
     decades(axes.xaxis)
 
 
 def _draw_labels(axes: "Axes", results: Sequence[Result], policies: Sequence[str]) -> None:
     [result] = longest(results)
-    parts = result.regret.mean(axis=0)
-    axes.stackplot(
-        result.times,
-        parts.T,
-        labels=result.labels,
-        colors=LABEL_COLOURS[: len(result.labels)],
-        linewidth=0,
-    )
-    first = max(1, result.horizon // 10**5)
-    axes.set(
-        xscale="log",
-        xlabel="round",
-        ylabel="regret",
-        xlim=(first, max(2, result.horizon)),
-        ylim=(0, None),
-    )
-    decades(axes.xaxis)
+    parts, colours = result.regret.mean(axis=0).T, LABEL_COLOURS[: len(result.labels)]
+    axes.stackplot(result.times, parts, labels=result.labels, colors=colours, linewidth=0)
+    _over_time(axes, max(1, result.horizon // 10**5), result.horizon)
 
 
 def _draw_tail(axes: "Axes", results: Sequence[Result], policies: Sequence[str]) -> None:
@@ -197,11 +161,10 @@ def _draw_tail(axes: "Axes", results: Sequence[Result], policies: Sequence[str])
         )
         axes.hlines(row, result.median, result.max, color=colour, linewidth=1)
         for marker, label, value in marks:
-            axes.plot(value, row, marker=marker, color=colour, linestyle="", markersize=5)
+            mark: Look = {"marker": marker, "linestyle": "", "markersize": 5}
+            axes.plot(value, row, color=colour, **mark)
             if row == 0:
-                axes.plot(
-                    [], [], marker=marker, color="#888888", linestyle="", markersize=5, label=label
-                )
+                axes.plot([], [], color="#888888", label=label, **mark)
     axes.set_xlabel("regret")
     if min(min(result.median, result.mean) for result in results) > 0:
         axes.set_xscale("log")
@@ -210,17 +173,12 @@ def _draw_tail(axes: "Axes", results: Sequence[Result], policies: Sequence[str])
 
 
 def _draw_sensitivity(axes: "Axes", results: Sequence[Result], policies: Sequence[str]) -> None:
+    dot: Look = {"marker": "o", "markersize": 4, "capsize": 2}
     for row, result in enumerate(reversed(results)):
-        axes.errorbar(
-            result.mean,
-            row,
-            xerr=2 * result.se,
-            color=style_of(result.policy, policies)["color"],
-            marker="o",
-            markersize=4,
-            capsize=2,
-        )
-    wide = max(result.mean for result in results) > APART * min(result.mean for result in results)
+        colour = style_of(result.policy, policies)["color"]
+        axes.errorbar(result.mean, row, xerr=2 * result.se, color=colour, **dot)
+    means = [result.mean for result in results]
+    wide = max(means) > APART * min(means)
     axes.set(xlabel="regret, two standard errors", xscale="log" if wide else "linear")
     if wide:
         plain_ticks(axes.xaxis)
@@ -232,23 +190,11 @@ def _draw_sensitivity(axes: "Axes", results: Sequence[Result], policies: Sequenc
 def _draw_horizons(
     axes: "Axes", results: Sequence[Result], policies: Sequence[str], *, front: Sequence[str]
 ) -> None:
-    for policy in policies:
-        own = sorted(
-            (result for result in results if result.policy == policy),
-            key=lambda result: result.horizon,
-        )
-        means = [max(result.mean, 1e-3) for result in own]
-        width, marker = (2.2, "o") if policy in front else (0.9, "")
-        style = style_of(policy, policies)
-        axes.plot(
-            [result.horizon for result in own],
-            means,
-            linewidth=width,
-            marker=marker,
-            markersize=4,
-            zorder=3 if policy in front else 2,
-            **style,
-        )
+    thick: Look = {"linewidth": 2.2, "marker": "o", "zorder": 3}
+    for policy, of_policy, horizons in _by_horizon(results, policies):
+        means = [max(result.mean, 1e-3) for result in of_policy]
+        width: Look = thick if policy in front else {"linewidth": 0.9, "marker": "", "zorder": 2}
+        axes.plot(horizons, means, markersize=4, **width, **style_of(policy, policies))
     axes.set(xscale="log", yscale="log", xlabel="n", ylabel="regret")
     decades(axes.xaxis)
     plain_ticks(axes.yaxis)

@@ -46,11 +46,11 @@ def _render(page: Page, bar: Bar) -> str:
     )
 
     def panels(picture: Picture) -> list[str]:
-        found = []
+        figures = []
         for name, results in picture.panels():
-            found.append(_inline(picture.draw(results), name))
+            figures.append(_inline(picture.draw(results), name))
             bar.advance()
-        return found
+        return figures
 
     return template.render(
         page=page, panels=panels, result_table=result_table, long_table=LONG_TABLE

@@ -43,7 +43,7 @@ def wrapped(block: str) -> str:
 def write_markdown(page: Page, path: Path, *, progress: bool | None = None) -> None:
     """Write a page, its figures, and the numbers of its results as JSON, to detect stale pages."""
     if path.is_dir() or not path.name:
-        raise InvalidInput.expected("--markdown", "the name of a file", str(path))
+        raise InvalidInput("--markdown", f"{str(path)!r} is a folder: name a file in it")
     existing_mode(path)  # refuses a device before figures are put beside it
     make_folder(path.parent)
     with progress_bar("drawing", len(page.pictures), show=progress) as bar:
@@ -57,8 +57,9 @@ def write_markdown(page: Page, path: Path, *, progress: bool | None = None) -> N
 def statement_table(page: Page) -> str:
     """A table of the statements of a page, with links to their sections."""
     rows = [
-        f"| [{one.text}](#{_anchor(one.section, page)}) | {one.where} | {one.mark} {one.words} |"
-        for one in page.statements
+        f"| [{claim.text}](#{_anchor(claim.section, page)}) | {claim.where} "
+        f"| {claim.mark} {claim.words} |"
+        for claim in page.statements
     ]
     return "\n".join(["| claim | where | verdict |", "|---|---|---|", *rows])
 
@@ -67,7 +68,7 @@ def statement_blocks(statement: Statement) -> list[str]:
     """A statement with its verdict, the details, and the remark."""
     return [
         f"**{statement.text}** {statement.mark} {statement.words}.",
-        "\n".join(f"- {point}" for point in statement.points),
+        *([_table(statement.cases)] if statement.cases else []),
         *([statement.remark] if statement.remark else []),
     ]
 
@@ -117,7 +118,7 @@ def _table(table: Table) -> str:
 def _cell(text: str) -> str:
     """Text as it is in a table: neither markup, nor a column, nor a link."""
     literal = re.sub(r"([\\`*_\[\]|~$])", r"\\\1", html.escape(text, quote=False))
-    return re.sub(r":(?=//)|(?<=www)\.", lambda found: f"&#{ord(found[0])};", literal)
+    return re.sub(r":(?=//)|(?<=www)\.", lambda match: f"&#{ord(match[0])};", literal)
 
 
 def _code(text: str) -> str:

@@ -63,10 +63,6 @@ class Picture:
     results: tuple[Result, ...]
     by_instance: bool = True
 
-    def whole(self) -> "Figure":
-        """All panels in one figure."""
-        return self.draw(self.results)
-
     def panels(self) -> list[tuple[str, tuple[Result, ...]]]:
         """Unique names and results of the figures on an HTML page."""
         if not self.by_instance:
@@ -107,7 +103,7 @@ class Statement:
     mark : a character in front of the verdict
     tone : `good`, `half`, `open` or `bad`; decides the colour
     words : the verdict
-    points : the details of the verdict
+    cases : a table of what decides the verdict
     remark : a note below them
     """
 
@@ -118,7 +114,7 @@ class Statement:
     mark: str
     tone: str
     words: str
-    points: tuple[str, ...] = ()
+    cases: Table | None = None
     remark: str = ""
 
 
@@ -199,8 +195,8 @@ def study_page(results: Sequence[Result], folder: Path) -> Page:
     ]
     split = [result for result in longest(results) if len(result.labels) > 1]
     if split:
-        own = tuple(picture("labels", f"labels-{i}", (one,)) for i, one in enumerate(split))
-        sections.append(Section("labels", "Regret by label", pictures=own))
+        figures = tuple(picture("labels", f"labels-{i}", [item]) for i, item in enumerate(split))
+        sections.append(Section("labels", "Regret by label", pictures=figures))
     tail = picture("tail", "tail", results)
     sections.append(Section("tail", "Distribution of the regret", pictures=(tail,)))
     return Page("A study", (_study_lead(results),), tuple(sections))
@@ -219,6 +215,6 @@ def _study_lead(results: Sequence[Result]) -> str:
 def save_figures(page: Page, folder: Path, bar: Bar, kinds: tuple[str, ...]) -> None:
     """Write every figure of a page into a folder."""
     make_folder(folder)
-    for one in page.pictures:
-        save_figure(one.whole(), folder / one.name, kinds)
+    for picture in page.pictures:
+        save_figure(picture.draw(picture.results), folder / picture.name, kinds)
         bar.advance()

@@ -24,6 +24,7 @@ POLL_INTERVAL = 2  # between two checks of the workers while no result arrives
 LOST_TIMEOUT = 60  # after which a study ends when the cluster has no workers left
 
 ChunkTick = Callable[[Chunk, int], None]  # called with rounds of a chunk since its last call
+Arriving = Generator[tuple[Chunk, Batch], None, None]  # in order of completion; closing cancels
 
 
 class Executor(Protocol):
@@ -31,13 +32,8 @@ class Executor(Protocol):
 
     local: bool  # whether chunks are computed in this process
 
-    def run(
-        self, chunks: Sequence[Chunk], tick: ChunkTick
-    ) -> Generator[tuple[Chunk, Batch], None, None]:
-        """Yield each chunk with its batch, in order of completion.
-
-        Closing the generator cancels the rest.
-        """
+    def run(self, chunks: Sequence[Chunk], tick: ChunkTick) -> Arriving:
+        """Yield each chunk with its batch."""
 
     def close(self) -> None:
         """Release connections."""
@@ -54,10 +50,8 @@ class Threads:
     def close(self) -> None:
         """Do nothing: threads end with `run`."""
 
-    def run(
-        self, chunks: Sequence[Chunk], tick: ChunkTick
-    ) -> Generator[tuple[Chunk, Batch], None, None]:
-        """Yield each chunk with its batch, in order of completion."""
+    def run(self, chunks: Sequence[Chunk], tick: ChunkTick) -> Arriving:
+        """Yield each chunk with its batch."""
         cancelled = Event()
 
         def check(chunk: Chunk, rounds: int) -> None:
@@ -111,10 +105,8 @@ class Cluster:
         """Disconnect from the scheduler."""
         self.client.close()
 
-    def run(
-        self, chunks: Sequence[Chunk], tick: ChunkTick
-    ) -> Generator[tuple[Chunk, Batch], None, None]:
-        """Yield each chunk with its batch, in order of completion."""
+    def run(self, chunks: Sequence[Chunk], tick: ChunkTick) -> Arriving:
+        """Yield each chunk with its batch."""
         import distributed
 
         threads = self._threads()

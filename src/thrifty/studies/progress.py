@@ -3,25 +3,34 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from thrifty.errors import escaped
 
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
-class Bar(Protocol):
-    """A progress bar."""
+
+class Bar:
+    """A progress bar; without a display it shows nothing."""
+
+    def __init__(self, display: "Progress | None" = None, text: str = "", total: float = 0) -> None:
+        self._display = display
+        if display is not None:
+            self._task = display.add_task(text, total=total, note="")
 
     def advance(
         self, amount: float = 1.0, *, text: str | None = None, note: str | None = None
     ) -> None:
         """Add to the amount that is done; optionally replace the text before and after the bar."""
-
-
-class _NoBar:
-    def advance(
-        self, amount: float = 1.0, *, text: str | None = None, note: str | None = None
-    ) -> None:
-        """Show nothing."""
+        if self._display is not None:
+            fields: dict[str, Any] = {} if note is None else {"note": note}
+            line = None if text is None else escaped(text)
+            # a new text is shown at once, however short the step
+            refresh = text is not None
+            self._display.update(
+                self._task, advance=amount, description=line, refresh=refresh, **fields
+            )
 
 
 @contextmanager
@@ -35,45 +44,20 @@ def progress_bar(text: str, total: float, *, show: bool | None = None) -> Iterat
     show : whether to show it; by default if standard error is a terminal
     """
     if not (sys.stderr is not None and sys.stderr.isatty() if show is None else show):
-        yield _NoBar()
+        yield Bar()
         return
+    from rich import progress as parts
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        SpinnerColumn,
-        TaskProgressColumn,
-        TextColumn,
-        TimeElapsedColumn,
-    )
 
     columns = (
-        SpinnerColumn(),  # moves during long steps, such as compilation
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        TaskProgressColumn(),
-        TimeElapsedColumn(),
-        TextColumn("{task.fields[note]}", markup=False),
+        parts.SpinnerColumn(),  # moves during long steps, such as compilation
+        parts.TextColumn("{task.description}", markup=False),
+        parts.BarColumn(),
+        parts.TaskProgressColumn(),
+        parts.TimeElapsedColumn(),
+        parts.TextColumn("left:"),
+        parts.TimeRemainingColumn(),
+        parts.TextColumn("{task.fields[note]}", markup=False),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(text, total=total, note="")
-
-        class _RichBar:
-            def advance(
-                self, amount: float = 1.0, *, text: str | None = None, note: str | None = None
-            ) -> None:
-                fields: dict[str, Any] = {} if note is None else {"note": note}
-                # a new text is shown at once, however short the step
-                shown = text is not None
-                line = None if text is None else escaped(text)
-                progress.update(task, advance=amount, description=line, refresh=shown, **fields)
-
-        yield _RichBar()
-
-
-def duration(seconds: float) -> str:
-    """A time span for people: `40 s`, `12 min`, `3 h 20 min`."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
+    with parts.Progress(*columns, console=Console(stderr=True), transient=True) as display:
+        yield Bar(display, text, total)

@@ -211,9 +211,10 @@ class Result:
 
     def _optional_json(self) -> dict[str, Any]:
         """The keys of the entry that only some results have."""
-        found: dict[str, Any] = {"chunks": self.chunks} if self.chunks else {}
+        optional: dict[str, Any] = {"chunks": self.chunks} if self.chunks else {}
         if self.pulls.shape[2]:
             # the sets of an ensemble have the same sizes in all replications
             sets = instance_of(self.instance, self.seed, 0).sets
-            found["pulls"] = [arms.tolist() for arms in sets.split(self.pulls[:, -1].mean(axis=0))]
-        return found
+            means = self.pulls[:, -1].mean(axis=0)
+            optional["pulls"] = [arms.tolist() for arms in sets.split(means)]
+        return optional

@@ -31,17 +31,20 @@ if TYPE_CHECKING:
     import pyarrow
     from pyarrow import parquet
 
-FORMAT = 1
+FORMAT = 2
+_TASK = {1: "question", 2: "task"}  # by format: the key of the task's identity
 _COLUMNS, _WIDTH = 9, 16  # columns of a file without pulls, and bytes of a number at most
 _MARGIN = 1 << 20  # bytes for headers
 # columns whose values repeat: compressed with a dictionary
 _REPETITIVE = ["instance", "policy", "label", "replicate", "round", "solves", "unsolved"]
+# what unexpected content of a file raises
+_MALFORMED = (TypeError, KeyError, ValueError, AttributeError, OverflowError, RecursionError)
 CHUNKS = "chunks"  # the folder of Parquet files in a study's folder
 INSTANCE = "_instance.toml"  # the instance, beside the Parquet files of a task
 RESULTS = "results.json"  # written at the end of a study
 
 
-class Store:
+class ResultStore:
     """The results in a folder."""
 
     def __init__(self, folder: Path) -> None:
@@ -50,12 +53,7 @@ class Store:
 
     def home(self, task: Task) -> Path:
         """The folder of a task: its name is readable and ends with the task's key."""
-        words = (
-            task.problem.name,
-            str(task.identity["policy"]),
-            f"n{task.horizon}",
-            task.key,
-        )
+        words = (task.problem.name, task.identity["policy"], f"n{task.horizon}", task.key)
         name = "_".join(map(slug, words))
         # Parquet readers skip folders whose names begin with . or _
         return self.folder / (name if name[0].isalnum() else f"instance{name}")
@@ -75,7 +73,7 @@ class Store:
         for path in _files(self.home(task)):
             try:
                 _, batch = _from_parquet(
-                    path, lambda found: found == task.identity, lambda _: task.kept_rows
+                    path, lambda identity: identity == task.identity, lambda _: task.kept_rows
                 )
                 batches.append(batch)
             except _Untrusted as error:
@@ -132,7 +130,7 @@ def _to_parquet(identity: dict[str, Any], batch: Batch) -> bytes:
 
     head = {
         "format": FORMAT,
-        "question": identity,
+        _TASK[FORMAT]: identity,
         "first": batch.first,
         "stop": batch.stop,
         "seconds": batch.seconds,
@@ -169,7 +167,7 @@ def _from_parquet(
             f"not a readable Parquet file ({' '.join(str(error).split())[:80]})"
         ) from None
     with _as_untrusted():
-        identity = head["question"]
+        identity = head[_TASK[head["format"]]]
         batch = _batch(table, head, shape)
         sound = (
             head["digest"] == _digest(identity, batch)
@@ -190,7 +188,7 @@ def _head(
     with _as_untrusted():
         written = file.schema_arrow.metadata[b"thrifty"]
         head: dict[str, Any] = json.loads(written)
-        identity, replications = head["question"], head["stop"] - head["first"]
+        identity, replications = head[_TASK[head["format"]]], head["stop"] - head["first"]
         c, L = len(checkpoints(identity["horizon"])), len(identity["labels"])
         ours = belongs(identity)
     if not ours:
@@ -203,8 +201,7 @@ def _head(
             group.column(i).num_values for group in groups for i in range(group.num_columns)
         )
         fits = (
-            head["format"] == FORMAT
-            and 0 < replications <= CHUNK_REPLICATIONS
+            0 < replications <= CHUNK_REPLICATIONS
             and (file.metadata.num_rows, file.metadata.num_columns) == (rows, columns)
             and values == rows * (_COLUMNS + k)  # a row of a list may have any number
             and sum(group.total_byte_size for group in groups)
@@ -222,15 +219,7 @@ def _as_untrusted() -> Iterator[None]:
 
     try:
         yield
-    except (
-        TypeError,
-        KeyError,
-        ValueError,
-        AttributeError,
-        OverflowError,
-        RecursionError,
-        pyarrow.ArrowException,
-    ):
+    except (*_MALFORMED, pyarrow.ArrowException):
         raise _Untrusted("not a results file of thrifty") from None
 
 
@@ -314,15 +303,7 @@ def read_results(folder: Path) -> tuple[Result, ...]:
         ) from None
     except _Untrusted as error:
         raise BadFile(f"{error}; run the study again") from None
-    except (
-        OSError,
-        ValueError,
-        KeyError,
-        TypeError,
-        AttributeError,
-        OverflowError,
-        RecursionError,
-    ) as error:
+    except (OSError, *_MALFORMED) as error:
         raise BadFile(f"{path}: cannot be used: {error}") from None
 
 
@@ -336,17 +317,15 @@ def _read_result(folder: Path, entry: dict[str, Any]) -> Result:
         "instance_name": entry["instance"]
     }
 
-    def belongs(found: dict[str, Any]) -> bool:
-        return home.name.endswith(f"_{key_of(found)}") and all(
-            found[key] == value for key, value in expected.items()
-        )
+    def belongs(identity: dict[str, Any]) -> bool:
+        return home.name.endswith(f"_{key_of(identity)}") and expected.items() <= identity.items()
 
     @cache
     def problem(digest: str | None) -> Problem:
         return Ensemble(entry["instance"]) if digest is None else _instance(home, digest)
 
-    def rows_of(found: dict[str, Any]) -> int:
-        return len(instance_of(problem(found["instance"]), found["seed"], 0).sets.rows)
+    def rows_of(identity: dict[str, Any]) -> int:
+        return len(instance_of(problem(identity["instance"]), identity["seed"], 0).sets.rows)
 
     identity: dict[str, Any] = {}
     batches = []
@@ -371,7 +350,7 @@ def _read_result(folder: Path, entry: dict[str, Any]) -> Result:
 
 def _instance(home: Path, digest: str) -> Instance:
     """The instance beside the chunks, which must have a digest."""
-    found = Instance.load(home / INSTANCE)
-    if digest_of(found.to_toml()) != digest:
+    instance = Instance.load(home / INSTANCE)
+    if digest_of(instance.to_toml()) != digest:
         raise _Untrusted(f"{home / INSTANCE}: not the instance of these results")
-    return found
+    return instance

@@ -22,30 +22,20 @@ from thrifty.policies.shared.plain import AnyPolicy, name_of
 from thrifty.problem.catalog import Problem
 from thrifty.problem.instances import Instance
 from thrifty.studies.batches import Batch, assemble, missing_ranges
-from thrifty.studies.design import MOST_THREADS, Design, design_study, whole_number
+from thrifty.studies.design import MOST_THREADS, StudyDesign, whole_number
 from thrifty.studies.executors import Cluster, Executor, Threads
-from thrifty.studies.progress import duration, progress_bar
+from thrifty.studies.progress import progress_bar
 from thrifty.studies.results import Result
-from thrifty.studies.store import CHUNKS, RESULTS, Store
+from thrifty.studies.store import CHUNKS, RESULTS, ResultStore
 from thrifty.studies.tasks import Chunk, Task
-from thrifty.studies.workload import Workload
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
-_SUMMARY = (
-    "instance",
-    "policy",
-    "horizon",
-    "replications",
-    "mean",
-    "se",
-    "median",
-    "p95",
-    "max",
-    "ratio",
-)
+# columns of `Study.summary`
+_STATISTICS = ("mean", "se", "median", "p95", "max", "ratio")
+_SUMMARY = ("instance", "policy", "horizon", "replications", *_STATISTICS)
 
 
 @dataclass(frozen=True)
@@ -56,13 +46,14 @@ class Study:
 
     def __getitem__(self, key: tuple[str, str] | tuple[str, str, float]) -> Result:
         """The result of an instance and a policy, by name; by default at the longest horizon."""
-        named = [
-            result for result in self.results if (result.instance.name, result.policy) == key[:2]
+        results = [
+            result
+            for result in self.results
+            if (result.instance.name, result.policy, result.horizon)[: len(key)] == key
         ]
-        found = [result for result in named if len(key) == 2 or result.horizon == key[2]]
-        if not found:
+        if not results:
             raise KeyError(key)
-        return max(found, key=lambda result: result.horizon)
+        return max(results, key=lambda result: result.horizon)
 
     def summary(self) -> list[dict[str, Any]]:
         """One dictionary per result: mean, standard error, quantiles, and R(n) / (C log n)."""
@@ -84,7 +75,9 @@ class Study:
             [result.policy for result in self.results],
             [f"{result.horizon:,}" for result in self.results],
         )
-        problems, policies, horizons = (shortened(", ".join(dict.fromkeys(one))) for one in parts)
+        problems, policies, horizons = (
+            shortened(", ".join(dict.fromkeys(names))) for names in parts
+        )
         return f"<study: {problems}; {policies}; n = {horizons}>"
 
     def _repr_html_(self) -> str:
@@ -146,7 +139,7 @@ def run(
     out : folder for the results; results that it contains are not computed again
     progress : whether to show progress bars; by default if standard error is a terminal
     """
-    design = design_study(
+    design = StudyDesign.of(
         instances,
         policies,
         horizon=horizon,
@@ -155,17 +148,13 @@ def run(
         rewards=rewards,
         pulls=pulls,
     )
-    [study] = run_studies(
-        [(design, None if out is None else Path(out))],
-        threads=threads,
-        cluster=cluster,
-        progress=progress,
-    )
+    folder = None if out is None else Path(out)
+    [study] = run_studies([(design, folder)], threads=threads, cluster=cluster, progress=progress)
     return study
 
 
 def run_studies(
-    studies: Sequence[tuple[Design, Path | None]],
+    studies: Sequence[tuple[StudyDesign, Path | None]],
     *,
     threads: int | None = None,
     cluster: str | None = None,
@@ -181,9 +170,10 @@ def run_studies(
         if folder is not None:
             MissingPackage.check("run(out=...)", "pyarrow")
             make_folder(folder)
-    work = _look_up(studies, progress)
+    by_study = _look_up(studies, progress)
+    work = [item for of_study in by_study for item in of_study]
     constants = _constants(work, progress)
-    missing = any(one.chunks for one in work)
+    missing = any(item.chunks for item in work)
     with closing(
         Cluster(cluster) if cluster is not None and missing else Threads(workers)
     ) as executor:
@@ -192,25 +182,24 @@ def run_studies(
             if folder is not None:
                 design.write(folder)
         _play(work, executor, progress, playing)
-    done = (one.result(constants[one.task.problem, one.task.rewards]) for one in work)
-    found = [Study(tuple(next(done) for _ in design.tasks())) for design, _ in studies]
-    for study, (_, folder) in zip(found, studies, strict=True):
+    played = [
+        Study(tuple(item.result(constants[item.task.problem, item.task.rewards]) for item in items))
+        for items in by_study
+    ]
+    for study, (_, folder) in zip(played, studies, strict=True):
         if folder is not None:
             study.write(folder)
-    return found
+    return played
 
 
 class _Work:
     """A task, its batches so far, and the chunks that are missing."""
 
-    def __init__(self, task: Task, replications: int, store: Store | None) -> None:
+    def __init__(self, task: Task, replications: int, store: ResultStore | None) -> None:
         self.task, self.replications, self.store = task, replications, store
         self.batches: list[Batch] = [] if store is None else store.read(task)
-        self.chunks = [
-            chunk
-            for gap in missing_ranges(self.batches, replications)
-            for chunk in task.chunks(gap)
-        ]
+        gaps = missing_ranges(self.batches, replications)
+        self.chunks = [chunk for gap in gaps for chunk in task.chunks(gap)]
 
     def add(self, batch: Batch) -> None:
         """Keep the batch of a chunk."""
@@ -225,15 +214,19 @@ class _Work:
         return Result.of(self.task.problem, self.task.setting, batch, constant, chunks)
 
 
-def _look_up(studies: Sequence[tuple[Design, Path | None]], progress: bool | None) -> list[_Work]:
-    """All tasks of some studies, with the batches that their folders contain."""
-    tasks = [(task, design, folder) for design, folder in studies for task in design.tasks()]
-    work = []
-    with progress_bar("reading results", len(tasks), show=progress) as bar:
-        for task, design, folder in tasks:
-            store = None if folder is None else Store(folder / CHUNKS)
-            work.append(_Work(task, design.replications, store))
-            bar.advance()
+def _look_up(
+    studies: Sequence[tuple[StudyDesign, Path | None]], progress: bool | None
+) -> list[list[_Work]]:
+    """The tasks of each study, with the batches that its folder contains."""
+    tasks = [design.tasks() for design, _ in studies]
+    work: list[list[_Work]] = []
+    with progress_bar("reading results", sum(map(len, tasks)), show=progress) as bar:
+        for (design, folder), of_study in zip(studies, tasks, strict=True):
+            store = None if folder is None else ResultStore(folder / CHUNKS)
+            work.append([])
+            for task in of_study:
+                work[-1].append(_Work(task, design.replications, store))
+                bar.advance()
     return work
 
 
@@ -246,7 +239,7 @@ def _constants(
     solve fails.
     """
     constants: dict[tuple[Problem, str], float | None] = {
-        (one.task.problem, one.task.rewards): None for one in work
+        (item.task.problem, item.task.rewards): None for item in work
     }
     with progress_bar("computing lower bounds", len(constants), show=progress) as bar:
         for problem, rewards in constants:
@@ -262,10 +255,10 @@ def _constants(
 def _try_out(work: Sequence[_Work], executor: Executor, progress: bool | None) -> None:
     """Validate and compile every policy that has missing chunks, before long work."""
     by_policy: dict[str, dict[str, Task]] = {}
-    for one in work:
-        if one.chunks:
-            tasks = by_policy.setdefault(name_of(one.task.policy), {})
-            tasks.setdefault(one.task.problem.name, one.task)
+    for item in work:
+        if item.chunks:
+            tasks = by_policy.setdefault(name_of(item.task.policy), {})
+            tasks.setdefault(item.task.problem.name, item.task)
     doing = "compiling" if executor.local else "checking"
     with progress_bar(doing, len(by_policy), show=progress) as bar:
         for i, (name, tasks) in enumerate(by_policy.items(), start=1):
@@ -276,21 +269,22 @@ def _try_out(work: Sequence[_Work], executor: Executor, progress: bool | None) -
 
 
 def _play(work: Sequence[_Work], executor: Executor, progress: bool | None, playing: str) -> None:
-    """Compute and keep all missing chunks, in random order: see Workload."""
-    owners = {chunk: one for one in work for chunk in one.chunks}
+    """Compute and keep all missing chunks.
+
+    In random order: those that are done are then representative, and the time left is known soon.
+    """
+    owners = {chunk: item for item in work for chunk in item.chunks}
     chunks = list(owners)
     Random(0).shuffle(chunks)
-    load, started = Workload(chunks), time.monotonic()
+    rounds, started = 0, time.monotonic()
+    with progress_bar(playing, sum(chunk.cost for chunk in chunks), show=progress) as bar:
 
-    with progress_bar(playing, load.total, show=progress) as bar:
-
-        def tick(chunk: Chunk, rounds: int) -> None:
-            cost, elapsed = load.advance(chunk, rounds), time.monotonic() - started
-            left = load.seconds_left(elapsed)
-            speed = f"{load.rounds / max(elapsed, 1e-9) / 1e6:.2f} M rounds/s"
-            bar.advance(cost, note=speed + (f", {duration(left)} left" if left else ""))
+        def tick(chunk: Chunk, played: int) -> None:
+            bar.advance(chunk.cost * played / chunk.rounds)
 
         with closing(executor.run(chunks, tick)) as arriving:
             for chunk, batch in arriving:
                 owners[chunk].add(batch)
-                load.finish(chunk, batch.seconds)
+                rounds += chunk.rounds
+                speed = rounds / max(time.monotonic() - started, 1e-9) / 1e6
+                bar.advance(0, note=f"{speed:.2f} M rounds/s")

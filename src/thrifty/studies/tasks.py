@@ -26,7 +26,7 @@ from thrifty.policies.shared.plain import AnyPolicy, label_names, name_of
 from thrifty.problem.catalog import Ensemble, Problem, instance_of
 from thrifty.problem.instances import Instance
 from thrifty.simulation.loop import truth_of
-from thrifty.simulation.replication import Replication, Tick, checkpoints, simulate
+from thrifty.simulation.replication import Tick, checkpoints, simulate
 from thrifty.studies.batches import ARRAYS, Batch
 
 # Approximate time of a chunk: its file then costs about a hundredth of it, and little is lost when
@@ -173,29 +173,32 @@ class Chunk:
         """Rounds of all its replications together."""
         return (self.stop - self.first) * self.task.horizon
 
+    @property
+    def cost(self) -> float:
+        """Estimated computing time in seconds."""
+        return self.rounds * self.task.seconds_per_round
+
 
 def compute(chunk: Chunk, tick: Tick | None = None) -> Batch:
     """Simulate the replications of a chunk; tick is called with the rounds since its last call."""
     started = time.perf_counter()
+    task = chunk.task
     played = [
-        _simulate(chunk.task, replication, tick) for replication in range(chunk.first, chunk.stop)
+        simulate(
+            task.instance(replication),
+            task.policy,
+            horizon=task.horizon,
+            seed=task.seed,
+            replication=replication,
+            rewards=task.rewards,
+            pulls=task.pulls,
+            times=task.times,
+            tick=tick,
+        )
+        for replication in range(chunk.first, chunk.stop)
     ]
-    arrays = {name: np.array([getattr(one, name) for one in played]) for name in ARRAYS}
+    arrays = {name: np.array([getattr(run, name) for run in played]) for name in ARRAYS}
     return Batch(first=chunk.first, seconds=time.perf_counter() - started, **arrays)
-
-
-def _simulate(task: Task, replication: int, tick: Tick | None) -> Replication:
-    return simulate(
-        task.instance(replication),
-        task.policy,
-        horizon=task.horizon,
-        seed=task.seed,
-        replication=replication,
-        rewards=task.rewards,
-        pulls=task.pulls,
-        times=task.times,
-        tick=tick,
-    )
 
 
 def key_of(identity: dict[str, Any]) -> str:
@@ -215,8 +218,8 @@ def installed_code() -> str:
 
 
 @cache
-def _code(own: tuple[Path, ...]) -> str:
-    return fingerprint([*result_files(), *own], *_versions())
+def _code(of_policy: tuple[Path, ...]) -> str:
+    return fingerprint([*result_files(), *of_policy], *_versions())
 
 
 def _versions() -> list[str]:
@@ -226,18 +229,18 @@ def _versions() -> list[str]:
 def _source_files(kind: type) -> tuple[Path, ...]:
     """The source files of a policy's class and its base classes."""
     files = []
-    for one in kind.__mro__:
-        if one is object or one.__module__ in ("builtins", "typing", "abc"):
+    for base in kind.__mro__:
+        if base is object or base.__module__ in ("builtins", "typing", "abc"):
             continue
         try:
-            path = Path(inspect.getfile(one))
+            path = Path(inspect.getfile(base))
         except (OSError, TypeError):
             path = Path()
         if not path.is_file():
-            raise InvalidInput.expected(
-                one.__name__,
-                "a policy defined in a file, so that its results can be kept",
-                one.__module__,
+            raise InvalidInput(
+                base.__name__,
+                "its results cannot be kept: define the policy in a file, instead of in "
+                f"{base.__module__}",
             )
         files.append(path)
     return tuple(dict.fromkeys(files))
@@ -250,6 +253,6 @@ def _parameters(policy: AnyPolicy) -> str:
     try:
         return hashlib.sha256(pickle.dumps(policy)).hexdigest()
     except Exception as error:  # a user's class may raise anything
-        raise InvalidInput.expected(
-            name_of(policy), "a policy that can be pickled, so that its results can be kept", error
+        raise InvalidInput(
+            name_of(policy), f"its results cannot be kept: the policy cannot be pickled ({error})"
         ) from None

@@ -13,17 +13,17 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from thrifty.errors import NOTHING, InvalidInput, UnknownName
+from thrifty.errors import InvalidInput, UnknownName
 from thrifty.files import slug, write_whole
 from thrifty.lab.arena.standings import LEADERS, Standing, standings
-from thrifty.lab.arena.suite import DEFAULT_GROUPS, GAUSSIAN, GROUPS, LONGEST
+from thrifty.lab.arena.suite import ALL_GROUPS, DEFAULT_GROUPS, GAUSSIAN, LONGEST, entries
 from thrifty.lab.arena.tuning import OWN, entrants, origin, playable
 from thrifty.lab.pages.arena_page import arena_page, limits
 from thrifty.policies import Policy
 from thrifty.policies import policy as named_policy
 from thrifty.report.pages import Page
 from thrifty.report.wording import power
-from thrifty.studies.design import Design, design_study
+from thrifty.studies.design import StudyDesign
 from thrifty.studies.results import Result
 from thrifty.studies.store import RESULTS, read_results
 from thrifty.studies.study import run_studies
@@ -42,15 +42,9 @@ class Step(NamedTuple):
 
 # short horizons first: they are whole if a run is interrupted
 QUICK = (Step(10**3, 40), Step(10**4, 20))
-FULL = tuple(
-    Step(n, replications, best)
-    for n, of_all, of_best in (
-        (10**3, 100, 400),
-        (10**4, 100, 400),
-        (10**5, 100, 400),
-        (10**6, 20, 60),
-    )
-    for replications, best in ((of_all, False), (of_best, True))
+FULL = (
+    *(step for n in (10**3, 10**4, 10**5) for step in (Step(n, 100), Step(n, 400, best=True))),
+    *(Step(10**6, 20), Step(10**6, 60, best=True)),
 )
 
 
@@ -74,14 +68,14 @@ class Arena:
     @property
     def limits(self) -> str:
         """What these results cannot show, in a sentence; empty for those of a full arena."""
-        return limits([result for own in self.results.values() for result in own])
+        return limits([result for of_group in self.results.values() for result in of_group])
 
     def to_json(self) -> list[dict[str, object]]:
         """The output of `thrifty arena --json`, and the content of standings.json."""
         return [
             {"group": group, "values": origin(standing.policy)} | standing.to_json()
-            for group, found in self.standings.items()
-            for standing in found
+            for group, ranking in self.standings.items()
+            for standing in ranking
         ]
 
     def write_standings(self) -> None:
@@ -109,14 +103,14 @@ def play(
     only : groups of instances; by default all but `tuned`
     """
     for name in only:
-        if name not in GROUPS:
-            raise UnknownName("group of instances", name, list(GROUPS))
+        if name not in ALL_GROUPS:
+            raise UnknownName("group of instances", name, ALL_GROUPS)
     steps, groups = FULL if full else QUICK, tuple(only or DEFAULT_GROUPS)
     players = list(dict.fromkeys(map(named_policy, (*LEADERS, *(policies or entrants())))))
     computed: dict[Path, tuple[Result, ...]] = {}
     for number, step in enumerate(steps, start=1):
         who = "the best" if step.best else "all policies"
-        designs: dict[Path, Design] = {}
+        designs: dict[Path, StudyDesign] = {}
         for group in groups:
             if step.horizon <= LONGEST.get(group, step.horizon):
                 chosen = _best(computed, folder / group, step) if step.best else players
@@ -129,49 +123,45 @@ def play(
             playing=f"step {number} of {len(steps)}, n = {power(step.horizon)}, {who}",
         )
         computed |= {place: study.results for place, study in zip(designs, studies, strict=True)}
-    found = read_arena(folder, computed)
-    found.write_standings()
-    return found
+    arena = read_arena(folder, computed)
+    arena.write_standings()
+    return arena
 
 
 def _best(computed: Mapping[Path, tuple[Result, ...]], home: Path, step: Step) -> list[Policy]:
     """The rivals with the least relative regret so far at a horizon, the leaders and our own."""
     results = [
         result
-        for place, own in computed.items()
+        for place, of_study in computed.items()
         if place.parent == home / str(step.horizon)
-        for result in own
+        for result in of_study
     ]
     ranked = [standing.policy for standing in standings(results)]
-    own = [policy for policy in ranked if policy in OWN]
+    ours = [policy for policy in ranked if policy in OWN]
     rivals = [policy for policy in ranked if policy not in OWN]
-    return list(map(named_policy, dict.fromkeys((*LEADERS, *own, *rivals[:BEST]))))
+    return list(map(named_policy, dict.fromkeys((*LEADERS, *ours, *rivals[:BEST]))))
 
 
-def _designs(home: Path, group: str, policies: Iterable[Policy], step: Step) -> dict[Path, Design]:
+def _designs(
+    home: Path, group: str, policies: Iterable[Policy], step: Step
+) -> dict[Path, StudyDesign]:
     """The studies of a step by place: a policy on the instances of a group with equal rewards."""
-    names: dict[str, list[str]] = {}
-    for entry in GROUPS[group]:
-        names.setdefault(entry.rewards, []).append(entry.instance)
-    found = {}
-    for policy, (rewards, own) in product(policies, names.items()):
+    by_rewards: dict[str, list[str]] = {}
+    for entry in entries(group):
+        by_rewards.setdefault(entry.rewards, []).append(entry.instance)
+    designs = {}
+    for policy, (rewards, names) in product(policies, by_rewards.items()):
         label = policy.spec if rewards == GAUSSIAN else f"{policy.spec}@{rewards}"
-        can = playable(policy, own)
-        if can:
+        if can := playable(policy, names):
             place = home / str(step.horizon) / slug(label, most=200, keep="=,@")
-            found[place] = design_study(
-                can,
-                policy,
-                horizon=step.horizon,
-                replications=step.replications,
-                rewards=rewards,
-            )
-    return found
+            settings = {"horizon": step.horizon, "replications": step.replications}
+            designs[place] = StudyDesign.of(can, policy, rewards=rewards, **settings)
+    return designs
 
 
 def is_arena(folder: Path) -> bool:
     """Whether a folder contains results of the arena."""
-    return any(_places(folder / group) for group in GROUPS)
+    return any(_places(folder / name) for name in ALL_GROUPS)
 
 
 def read_arena(
@@ -179,21 +169,21 @@ def read_arena(
 ) -> Arena:
     """The results of the arena in a folder; those in `known`, by place, are not read again."""
     results = {
-        group: tuple(
+        name: tuple(
             result
-            for place in _places(folder / group)
+            for place in _places(folder / name)
             for result in (known[place] if place in known else read_results(place))
         )
-        for group in GROUPS
+        for name in ALL_GROUPS
     }
     if not any(results.values()):
-        raise InvalidInput.expected(str(folder), "a folder made by `thrifty arena`", NOTHING)
-    return Arena(folder, {group: own for group, own in results.items() if own})
+        raise InvalidInput(str(folder), "not a folder made by `thrifty arena`")
+    return Arena(folder, {name: of_group for name, of_group in results.items() if of_group})
 
 
 def _places(folder: Path) -> list[Path]:
     """The folders of completed studies, by horizon and policy."""
     return sorted(
-        (found.parent for found in folder.glob(f"*/*/{RESULTS}")),
+        (file.parent for file in folder.glob(f"*/*/{RESULTS}")),
         key=lambda place: (int(place.parent.name), place.name),
     )

@@ -68,17 +68,14 @@ class Contrast:
 def contrast(mine: Sequence[Result], others: Sequence[Result]) -> Contrast:
     """Compare two policies on instances in the same order, on the replications that all have."""
     both = min(result.replications for result in (*mine, *others))
-    found = [
-        (own.final[:both], other.final[:both], least_regret(own, both))
-        for own, other in zip(mine, others, strict=True)
-    ]
-    means = [(max(own.mean(), least), max(other.mean(), least)) for own, other, least in found]
-    return Contrast(
-        np.array([math.log(own / other) for own, other in means]),
-        np.array(
-            [own / means[i][0] - other / means[i][1] for i, (own, other, _) in enumerate(found)]
-        ),
-    )
+    logs, influence = [], []
+    for result, other in zip(mine, others, strict=True):
+        least = least_regret(result, both)
+        top, bottom = result.final[:both], other.final[:both]
+        top_mean, bottom_mean = max(top.mean(), least), max(bottom.mean(), least)
+        logs.append(math.log(top_mean / bottom_mean))
+        influence.append(top / top_mean - bottom / bottom_mean)
+    return Contrast(np.array(logs), np.array(influence))
 
 
 def standard_error(values: Floats) -> float:
@@ -88,22 +85,20 @@ def standard_error(values: Floats) -> float:
 
 def least_regret(result: Result, replications: int) -> float:
     """One pull of the arm with the smallest gap, in all replications together."""
-    gaps = (
-        result.instance.gaps[result.instance.gaps > 0]
-        if isinstance(result.instance, Instance)
-        else np.zeros(0)
-    )
-    return (float(gaps.min()) if gaps.size else TINY_GAP) / replications
+    gaps = result.instance.gaps if isinstance(result.instance, Instance) else np.zeros(0)
+    positive = gaps[gaps > 0]
+    return (float(positive.min()) if positive.size else TINY_GAP) / replications
 
 
 def quantile_ratio(mine: Sequence[Result], others: Sequence[Result], percent: float) -> float:
     """Geometric mean over instances of the ratio of percentiles."""
     both = min(result.replications for result in (*mine, *others))
     logs = []
-    for own, other in zip(mine, others, strict=True):
-        least = least_regret(own, both)
+    for result, other in zip(mine, others, strict=True):
+        least = least_regret(result, both)
         top, bottom = (
-            max(float(np.percentile(one.final[:both], percent)), least) for one in (own, other)
+            max(float(np.percentile(final[:both], percent)), least)
+            for final in (result.final, other.final)
         )
         logs.append(math.log(top / bottom))
     return math.exp(np.mean(logs))
@@ -126,9 +121,9 @@ def cvar_ratio(mine: Sequence[Result], others: Sequence[Result]) -> tuple[float,
         return math.nan, math.nan
     draws = np.random.default_rng(0).integers(both, size=(RESAMPLES, both))
     logs = np.zeros(1 + RESAMPLES)
-    for own, other in zip(mine, others, strict=True):
-        least = least_regret(own, both)
-        logs += _log_cvars(own, draws, least)
+    for result, other in zip(mine, others, strict=True):
+        least = least_regret(result, both)
+        logs += _log_cvars(result, draws, least)
         logs -= _log_cvars(other, draws, least)
     means = logs / len(mine)
     ratio = math.exp(means[0])

@@ -99,18 +99,20 @@ def _at_horizon(results: Sequence[Result]) -> list[Standing]:
         by_policy.setdefault(result.policy, {})[result.instance.name, result.rewards] = result
     base = by_policy.get(BASELINE, {})
     played = {
-        policy: {key: own[key] for key in base if key in own} for policy, own in by_policy.items()
+        policy: {key: results_of[key] for key in base if key in results_of}
+        for policy, results_of in by_policy.items()
     }
-    found = [_stand(own, base) for own in played.values() if own]
+    unranked = [_stand(results_of, base) for results_of in played.values() if results_of]
     ranks = rank_ranges(
         {
-            one.policy: list(played[one.policy].values())
-            for one in found
-            if one.instances == len(base) and not math.isnan(one.error + one.instance_error)
+            standing.policy: list(played[standing.policy].values())
+            for standing in unranked
+            if standing.instances == len(base)
+            and not math.isnan(standing.error + standing.instance_error)
         }
     )
-    ranked = [replace(one, rank=ranks.get(one.policy)) for one in found]
-    return sorted(ranked, key=lambda one: (one.rank is None, one.instances < len(base), one.ratio))
+    ranked = [replace(standing, rank=ranks.get(standing.policy)) for standing in unranked]
+    return sorted(ranked, key=lambda row: (row.rank is None, row.instances < len(base), row.ratio))
 
 
 def rank_ranges(played: Mapping[str, Sequence[Result]]) -> dict[str, tuple[int, int]]:
@@ -123,22 +125,22 @@ def rank_ranges(played: Mapping[str, Sequence[Result]]) -> dict[str, tuple[int, 
     better = dict.fromkeys(played, 0)  # policies that are clearly better
     worse = dict.fromkeys(played, 0)
     policies = list(played)
-    for i, one in enumerate(policies):
+    for i, policy in enumerate(policies):
         for other in policies[:i]:
-            found = contrast(played[one], played[other])
-            if found.clear:
-                loser, winner = (one, other) if found.log > 0 else (other, one)
+            difference = contrast(played[policy], played[other])
+            if difference.clear:
+                loser, winner = (policy, other) if difference.log > 0 else (other, policy)
                 better[loser] += 1
                 worse[winner] += 1
     return {policy: (1 + better[policy], len(played) - worse[policy]) for policy in played}
 
 
-def _stand(own: Mapping[Key, Result], base: Mapping[Key, Result]) -> Standing:
+def _stand(results: Mapping[Key, Result], base: Mapping[Key, Result]) -> Standing:
     """The standing of a policy, not yet ranked."""
-    mine, others = list(own.values()), [base[key] for key in own]
-    found, first = contrast(mine, others), mine[0]
-    worst = int(np.argmax(found.logs))
-    largest = math.exp(found.logs[worst])
+    mine, others = list(results.values()), [base[key] for key in results]
+    relative, first = contrast(mine, others), mine[0]
+    worst = int(np.argmax(relative.logs))
+    largest = math.exp(relative.logs[worst])
     replications = min(result.replications for result in mine)
     tail, tail_error = cvar_ratio(mine, others)
     return Standing(
@@ -147,11 +149,11 @@ def _stand(own: Mapping[Key, Result], base: Mapping[Key, Result]) -> Standing:
         instances=len(mine),
         replications=replications,
         rank=None,
-        ratio=found.ratio,
-        error=found.ratio * found.error,
-        instance_error=found.ratio * found.instance_error,
+        ratio=relative.ratio,
+        error=relative.ratio * relative.error,
+        instance_error=relative.ratio * relative.instance_error,
         worst=largest,
-        worst_error=largest * standard_error(found.influence[worst]),
+        worst_error=largest * standard_error(relative.influence[worst]),
         where=_place(mine[worst]),
         cvar=tail,
         cvar_error=tail_error,

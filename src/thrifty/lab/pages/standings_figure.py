@@ -14,25 +14,24 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-CAPTION = (
-    "Regret relative to heuristic Thompson sampling (lints), geometric mean over the instances: "
-    "below 1 is less regret. Thick bars are two standard errors over replications, thin ones two "
-    "over instances; triangles mark values outside of the range, hollow ones policies without a "
-    "rank."
-)
 LEAST, MOST = 0.2, 12.0  # the range of relative regrets that is shown
 
 
-def standings_figure(results: Sequence[Result], *, found: Sequence[Standing]) -> "Figure":
+def standings_figure(results: Sequence[Result], *, standings: Sequence[Standing]) -> "Figure":
     """The ranking of all policies, one panel per horizon of the results."""
-    draw = partial(_draw, found=found)
+    draw = partial(_draw, standings=standings)
     return panels(results, draw, title=lambda result: f"n = {power(result.horizon)}")
 
 
 def _draw(
-    axes: "Axes", results: Sequence[Result], policies: Sequence[str], *, found: Sequence[Standing]
+    axes: "Axes",
+    results: Sequence[Result],
+    policies: Sequence[str],
+    *,
+    standings: Sequence[Standing],
 ) -> None:
-    here = [one for one in reversed(found) if one.horizon == results[0].horizon]
+    n = results[0].horizon
+    here = [standing for standing in reversed(standings) if standing.horizon == n]
     for row, standing in enumerate(here):
         _draw_standing(axes, row, standing, style_of(standing.policy, policies)["color"])
     axes.axvline(1.0, color=INK, linewidth=1)

@@ -1,7 +1,7 @@
 """Claims and verdicts: a statement, the cases that decide it, and what the results say.
 
-A claim holds if it holds in all cases, and holds under conditions if it holds in some. If it holds
-in none, it is undecided where standard errors leave a case open, and was not seen otherwise.
+A claim holds if it holds in all cases, and under some settings if it holds in some. If it holds in
+none, it is undecided where standard errors leave a case open, and was not seen otherwise.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -10,51 +10,43 @@ from dataclasses import dataclass
 from typing import Any
 
 from thrifty.allocation.bound import Bound
-from thrifty.lab.paper.conditions import Condition, combined, phrase
 from thrifty.lab.paper.evidence import Comparison, Finding, Missing, ResultTable
 from thrifty.report.wording import count, listing
 from thrifty.studies.results import Result
 
 # statuses in claims.json
 HOLDS, CONDITIONAL, UNDECIDED, NOT_SEEN = "holds", "holds only when", "undecided", "not seen"
+_COUNTED = {  # what one or several claims of a status do
+    HOLDS: ("holds", "hold"),
+    CONDITIONAL: ("holds under some settings only", "hold under some settings only"),
+    UNDECIDED: ("is undecided", "are undecided"),
+    NOT_SEEN: ("was not seen", "were not seen"),
+}
 
 
 @dataclass(frozen=True)
 class Case:
-    """A condition, `{"width": "oful"}`, and the comparison that decides the claim under it."""
+    """A setting, `{"width": "oful", "n": "1e4"}`, and the comparison that decides the claim."""
 
-    when: Condition
+    when: Mapping[str, str]
     comparison: Comparison
 
     @property
     def words(self) -> str:
-        """The condition as a phrase: `with the oful width`."""
-        return phrase(self.when)
+        """The setting as text: `width = oful, n = 1e4`."""
+        return ", ".join(f"{name} = {value}" for name, value in self.when.items())
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim of the paper, or a finding of our own.
-
-    Attributes
-    ----------
-    name : short and unique, for links
-    where : its place in the paper
-    experiments : names of the experiments whose results decide it
-    statement : the claim, as a sentence
-    cases : the cases that decide it
-    remark : a note for readers of the verdict
-    clause : the claim as a clause after `That`, for claims that the summary mentions
-    ours : a finding that the paper does not state
-    """
+    """A claim of the paper, or a finding of our own; claims.toml says what each field means."""
 
     name: str
     where: str
-    experiments: tuple[str, ...]
+    panels: tuple[str, ...]
     statement: str
     cases: tuple[Case, ...]
     remark: str = ""
-    clause: str = ""
     ours: bool = False
 
 
@@ -75,32 +67,18 @@ class Verdict:
 
     @property
     def words(self) -> str:
-        """The verdict as a predicate: `holds with the oful width`, `holds, except for u = 0.02`.
-
-        Names the conditions under which the claim holds, or the exceptions if these are fewer, and
-        those under which it is undecided.
-        """
-        held, failed, left_open = (
-            [case.when for case, finding in self.pairs() if finding.holds is answer]
-            for answer in (True, False, None)
+        """The verdict as a predicate: `holds`, `holds in 5 of 8 settings, 1 undecided`."""
+        held, left_open, cases = (
+            sum(finding.holds is True for finding in self.findings),
+            sum(finding.holds is None for finding in self.findings),
+            len(self.findings),
         )
-        possible = [case.when for case in self.claim.cases]
-        if max(map(len, (held, failed, left_open))) == len(possible):
+        if cases in (held, left_open) or not held + left_open:
             return self.status
         if not held:
-            return f"undecided {combined(left_open, possible)}, not seen otherwise"
-        if not left_open:
-            return (
-                f"holds, except {combined(failed, possible)}"
-                if len(failed) < len(held)
-                else f"holds {combined(held, possible)}"
-            )
-        if not failed:
-            return f"holds; undecided {combined(left_open, possible)}"
-        return (
-            f"holds {combined(held, possible)}; undecided {combined(left_open, possible)}; "
-            "not seen otherwise"
-        )
+            return f"undecided in {left_open} of {cases} settings, not seen in the others"
+        undecided = f", {left_open} undecided" if left_open else ""
+        return f"holds in {held} of {cases} settings{undecided}"
 
     def pairs(self) -> list[tuple[Case, Finding]]:
         """Each case with its finding."""
@@ -108,15 +86,16 @@ class Verdict:
 
     def to_json(self) -> dict[str, Any]:
         """The entry of claims.json."""
+        claim = self.claim
         return {
-            "claim": self.claim.name,
-            "where": self.claim.where,
-            "ours": self.claim.ours,
-            "experiments": list(self.claim.experiments),
-            "statement": self.claim.statement,
+            "claim": claim.name,
+            "where": claim.where,
+            "ours": claim.ours,
+            "experiments": list(claim.panels),  # the key is older than the word panel
+            "statement": claim.statement,
             "verdict": self.words,
             "status": self.status,
-            "remark": self.claim.remark,
+            "remark": claim.remark,
             "cases": [
                 {"when": case.words, "holds": finding.holds, "measured": finding.measured}
                 for case, finding in self.pairs()
@@ -127,54 +106,42 @@ class Verdict:
 def judge(
     claims: Sequence[Claim], results: Mapping[str, Sequence[Result]], bound: Callable[[str], Bound]
 ) -> list[Verdict]:
-    """Verdicts on the claims whose experiments have results.
+    """Verdicts on the claims whose panels have results.
 
     Parameters
     ----------
-    results : by name of the experiment
+    results : by name of the panel
     bound : the lower bound of an instance, by its name
     """
     verdicts = []
     for claim in claims:
-        if all(name in results for name in claim.experiments):
+        if all(name in results for name in claim.panels):
             table = ResultTable(
-                [result for name in claim.experiments for result in results[name]], bound
+                [result for name in claim.panels for result in results[name]], bound
             )
             with suppress(Missing):
-                verdicts.append(
-                    Verdict(claim, tuple(case.comparison.find(table) for case in claim.cases))
-                )
+                findings = tuple(case.comparison.find(table) for case in claim.cases)
+                verdicts.append(Verdict(claim, findings))
     return verdicts
 
 
-def summary(verdicts: Sequence[tuple[Claim, str, str]]) -> str:
-    """A paragraph about verdicts, each given as claim, status and words.
-
-    It counts the verdicts on the paper's claims, gives those on claims with a clause, and lists the
-    claims that are undecided or were not seen.
+def summary(verdicts: Sequence[Verdict]) -> str:
+    """A paragraph: how many of the paper's claims have which status, and which are undecided or
+    were not seen.
     """
-    of_paper = [triple for triple in verdicts if not triple[0].ours]
-    statuses = [status for _, status, _ in of_paper]
+    of_paper = [verdict for verdict in verdicts if not verdict.claim.ours]
+    by_status = {
+        status: [verdict.claim.statement for verdict in of_paper if verdict.status == status]
+        for status in _COUNTED
+    }
     counts = [
-        f"{number} {singular if number == 1 else plural}"
-        for status, singular, plural in _COUNTED
-        if (number := statuses.count(status))
+        f"{len(statements)} {_COUNTED[status][len(statements) != 1]}"
+        for status, statements in by_status.items()
+        if statements
     ]
     sentences = [f"Of {count(len(of_paper), 'claim')}, {listing(counts)}."] if counts else []
-    sentences += [
-        f"That {claim.clause} {words}."
-        for claim, status, words in of_paper
-        if claim.clause and status in (HOLDS, CONDITIONAL)
-    ]
     for status, title in ((UNDECIDED, "Undecided"), (NOT_SEEN, "Not seen")):
-        named = [f"“{claim.statement}”" for claim, found, _ in of_paper if found == status]
-        sentences += [f"{title}: {' '.join(named)}"] if named else []
+        if by_status[status]:
+            quoted = " ".join(f"“{statement}”" for statement in by_status[status])
+            sentences.append(f"{title}: {quoted}")
     return " ".join(sentences)
-
-
-_COUNTED = (  # status, and what one or several claims of it do
-    (HOLDS, "holds", "hold"),
-    (CONDITIONAL, "holds under some conditions only", "hold under some conditions only"),
-    (UNDECIDED, "is undecided", "are undecided"),
-    (NOT_SEEN, "was not seen", "were not seen"),
-)

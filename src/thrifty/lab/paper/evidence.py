@@ -13,7 +13,7 @@ import numpy as np
 
 from thrifty.allocation.bound import Bound
 from thrifty.numerics.arrays import Floats
-from thrifty.report.wording import with_error
+from thrifty.report.wording import power, with_error
 from thrifty.studies.results import Result
 
 CLEAR = 2.0  # standard errors of a clear difference
@@ -46,35 +46,25 @@ class ResultTable:
 
     def horizons(self, instance: str, policy: str, least: int = 1) -> list[int]:
         """The horizons of a policy's results, ascending; Missing if there are fewer than least."""
-        found = sorted(n for name, spec, n in self._results if (name, spec) == (instance, policy))
-        if len(found) < least:
+        key = (instance, policy)
+        horizons = sorted(n for name, spec, n in self._results if (name, spec) == key)
+        if len(horizons) < least:
             raise Missing
-        return found
+        return horizons
 
-    def at(self, instance: str, policy: str, horizon: int) -> Result:
-        """The result at a horizon; Missing unless it has at least two replications."""
-        result = self._results.get((instance, policy, horizon))
+    def find(self, instance: str, policy: str, horizon: int | None = None) -> Result:
+        """The result at a horizon, by default at the longest; Missing for a single replication."""
+        n = self.horizons(instance, policy)[-1] if horizon is None else horizon
+        result = self._results.get((instance, policy, n))
         if result is None or result.replications < 2:
             raise Missing
         return result
-
-    def longest(self, instance: str, policy: str) -> Result:
-        """The result with the longest horizon."""
-        return self.at(instance, policy, self.horizons(instance, policy)[-1])
-
-    def found(self, instance: str, policy: str, horizon: int | None) -> Result:
-        """The result at a horizon, or that with the longest."""
-        return (
-            self.longest(instance, policy)
-            if horizon is None
-            else self.at(instance, policy, horizon)
-        )
 
     def last_decades(self, instance: str, policy: str) -> tuple[Result, Result]:
         """The results at the longest horizon and at the first one within two decades of it."""
         horizons = self.horizons(instance, policy, least=2)
         before = next(n for n in horizons if 100 * n >= horizons[-1])
-        return self.at(instance, policy, before), self.at(instance, policy, horizons[-1])
+        return self.find(instance, policy, before), self.find(instance, policy)
 
 
 class Comparison(Protocol):
@@ -107,8 +97,8 @@ def negated(answer: Answer) -> Answer:
 
 def all_hold(answers: Iterable[Answer]) -> Answer:
     """Whether all hold: False if one does not, else None if one is open."""
-    given = list(answers)
-    return False if False in given else None if None in given else True
+    listed = list(answers)
+    return False if False in listed else None if None in listed else True
 
 
 def estimate(values: Floats) -> tuple[float, float]:
@@ -118,15 +108,19 @@ def estimate(values: Floats) -> tuple[float, float]:
 
 def resampled(values: Floats, statistic: Callable[[Floats], float]) -> float:
     """The bootstrap standard error of a statistic of independent rows."""
-    rng = np.random.default_rng(0)
-    return float(
-        np.std(
-            [
-                statistic(values[rng.integers(len(values), size=len(values))])
-                for _ in range(RESAMPLES)
-            ]
-        )
+    rng, n = np.random.default_rng(0), len(values)
+    return float(np.std([statistic(values[rng.integers(n, size=n)]) for _ in range(RESAMPLES)]))
+
+
+def late_share(result: Result, values: Floats, share: float, text: str) -> Finding:
+    """Whether the last nine tenths of a run add at most a share to cumulative values (R, c)."""
+    tenth = int(np.searchsorted(result.times, result.horizon / 10))
+    late = values[:, -1] - values[:, tenth]
+    words = (
+        f"of {text}, {with_error(*estimate(late))} after round "
+        f"{power(int(result.times[tenth]))} of {power(result.horizon)}"
     )
+    return Finding(negated(exceeds(estimate(late - share * values[:, -1]))), words)
 
 
 def regret(result: Result) -> str:

@@ -3,13 +3,12 @@
 import math
 from dataclasses import dataclass
 
-import numpy as np
-
 from thrifty.lab.paper.evidence import (
     Finding,
     ResultTable,
     estimate,
     exceeds,
+    late_share,
     negated,
     regret,
     within,
@@ -27,14 +26,8 @@ class Bounded:
     share: float = 0.05
 
     def find(self, table: ResultTable) -> Finding:
-        result = table.longest(self.instance, self.policy)
-        tenth = int(np.searchsorted(result.times, result.horizon / 10))
-        late = result.final - result.curves[:, tenth]
-        words = (
-            f"of {regret(result)}, {with_error(*estimate(late))} after round "
-            f"{power(int(result.times[tenth]))} of {power(result.horizon)}"
-        )
-        return Finding(negated(exceeds(estimate(late - self.share * result.final))), words)
+        result = table.find(self.instance, self.policy)
+        return late_share(result, result.curves, self.share, regret(result))
 
 
 @dataclass(frozen=True)
@@ -50,10 +43,7 @@ class Flattens:
 
     def find(self, table: ResultTable) -> Finding:
         before, after = table.horizons(self.instance, self.policy, least=2)[-2:]
-        first, last = (
-            table.at(self.instance, self.policy, before),
-            table.at(self.instance, self.policy, after),
-        )
+        first, last = (table.find(self.instance, self.policy, n) for n in (before, after))
         slope, ratio = _slope(first, last), last.mean / math.log(after)
         words = (
             f"{regret(first)} at n = {power(before)}, {regret(last)} at {power(after)}: "

@@ -1,436 +1,186 @@
-"""Claims of the paper, as data: each with one case per reasonable reading.
+"""The paper's claims: texts from claims.toml, and here the cases that decide each of them.
 
 The paper does not say which c OAM, which width LinUCB, and which epsilon and gamma OSSB had: a
-claim about them is judged for each. Findings that the paper does not state are marked as ours.
+claim about them is judged for each.
 """
 
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Sequence
+from functools import cache, partial
 
+from thrifty.files import package_toml
+from thrifty.lab.paper import growth_comparisons as growth
+from thrifty.lab.paper import panels as paper
+from thrifty.lab.paper import play_comparisons as play
+from thrifty.lab.paper import regret_comparisons as regret
 from thrifty.lab.paper.claims import Case, Claim
-from thrifty.lab.paper.conditions import LONGEST
 from thrifty.lab.paper.evidence import Comparison
-from thrifty.lab.paper.growth_comparisons import Bounded, Flattens, Slope
-from thrifty.lab.paper.panels import (
-    ANYTIME,
-    END_OF_OPTIMISM,
-    END_OF_OPTIMISM_5,
-    ENDOA,
-    FN_C0,
-    FN_C1,
-    FORCED,
-    FORCIBLE,
-    LINTS,
-    LINTS_THEORY,
-    LITERAL,
-    LITERAL_C1,
-    LONG,
-    OAM,
-    OAM_C1,
-    OFUL,
-    OSSB,
-    OSSB_FORCED,
-    OSSB_LITTLE,
-    RANDOM_THETA,
-    SPANNER,
-    THRIFTY,
-)
-from thrifty.lab.paper.play_comparisons import (
-    Carries,
-    ConstantIs,
-    Share,
-    StopsPlaying,
-    TracksAllocation,
-)
-from thrifty.lab.paper.regret_comparisons import (
-    Alike,
-    Best,
-    FarWorse,
-    Less,
-    ModestLead,
-    Overtaken,
-    SmallerGain,
-    Wilder,
-)
 
-OAMS = {"0": OAM, "1": OAM_C1}  # by c
-SAME_LEVEL = {"0": FN_C0, "1": FN_C1}  # LinUCB at the level of an OAM, by c
-OSSBS = {"0": OSSB, "0.001": OSSB_LITTLE, "0.01": OSSB_FORCED}  # by epsilon = gamma
-LINUCBS = {"oful": OFUL, "fn": FN_C1}  # by width
+Cases = tuple[Case, ...]
+
+OAMS = {"0": paper.OAM, "1": paper.OAM_C1}  # by c
+SAME_LEVEL = {"0": paper.FN_C0, "1": paper.FN_C1}  # LinUCB at the level of an OAM, by c
+OSSB_VALUES = "OSSB's epsilon = gamma"
+OSSBS = {"0": paper.OSSB, "0.001": paper.OSSB_LITTLE, "0.01": paper.OSSB_FORCED}
+LINUCBS = {"oful": paper.OFUL, "fn": paper.FN_C1}  # by width
+RIVALS_OF_LINTS = (*OAMS.values(), paper.OFUL, *SAME_LEVEL.values(), paper.LINTS_THEORY)
+RIVALS_OF_LINTS += tuple(OSSBS.values())
+END_OF_OPTIMISM = ("end-of-optimism", "end-of-optimism:eps=0.05,a=2")
+LONG = (*END_OF_OPTIMISM, "orthogonal", "scenario-one")
+FORCIBLE = ("fixed-u0.1", "scenario-one", "small-5", "large-100")
+RANDOM_THETA = "random-theta:seed=each"
 IN_A_RUN, BETWEEN_RUNS = "within a run", "from one horizon to the next"
-
+U, SMALL_U, LARGE_U = ("0.01", "0.02", "0.1", "0.2"), ("0.01", "0.02"), ("0.1", "0.2")
 # horizons at which figures are judged; None: the longest
-HORIZONS: dict[str | int, int | None] = {10**4: 10**4, 10**5: 10**5, LONGEST: None}
-U = ("0.01", "0.02", "0.1", "0.2")
-RIVALS_OF_LINTS = (OAM, OAM_C1, OFUL, FN_C0, FN_C1, LINTS_THEORY, OSSB, OSSB_LITTLE, OSSB_FORCED)
+HORIZONS = {"1e4": 10**4, "1e5": 10**5, "longest": None}
 
 
-def _oam(comparison: Callable[[str], Comparison], **condition: str | int) -> tuple[Case, ...]:
+def _oam(comparison: Callable[[str], Comparison], **setting: str) -> Cases:
     """A comparison, made from OAM's spec, for each c."""
-    return tuple(Case(condition | {"c": c}, comparison(oam)) for c, oam in OAMS.items())
+    return tuple(Case(setting | {"c": c}, comparison(oam)) for c, oam in OAMS.items())
 
 
-def _oam_and_linucb(
-    comparison: Callable[[str, str], Comparison], **condition: str | int
-) -> tuple[Case, ...]:
+def _oam_and_linucb(comparison: Callable[[str, str], Comparison], **setting: str) -> Cases:
     """A comparison of OAM with LinUCB for each c, at LinUCB's own level and at OAM's."""
     return tuple(
-        Case(condition | {"c": c, "width": width}, comparison(oam, linucb))
+        Case(setting | {"c": c, "width": width}, comparison(oam, linucb))
         for c, oam in OAMS.items()
-        for width, linucb in (("oful", OFUL), ("fn", SAME_LEVEL[c]))
+        for width, linucb in (("oful", paper.OFUL), ("fn", SAME_LEVEL[c]))
     )
 
 
-def _oam_and_ossb(
-    comparison: Callable[[str, str], Comparison], **condition: str | int
-) -> tuple[Case, ...]:
+def _oam_and_ossb(comparison: Callable[[str, str], Comparison], **setting: str) -> Cases:
     """A comparison of OAM with OSSB for each c, and each epsilon = gamma of OSSB."""
     return tuple(
-        Case(condition | {"c": c, "ossb": given}, comparison(oam, ossb))
+        Case(setting | {"c": c, OSSB_VALUES: epsilon}, comparison(oam, ossb))
         for c, oam in OAMS.items()
-        for given, ossb in OSSBS.items()
+        for epsilon, ossb in OSSBS.items()
     )
 
 
-CLAIMS = (
-    Claim(
-        "fixed-less",
-        "Section 5.1",
-        ("fixed",),
-        "On the fixed set OAM has less regret than LinUCB.",
-        tuple(
-            case
-            for u in ("0.1", "0.2")
-            for n, horizon in HORIZONS.items()
-            for case in _oam_and_linucb(partial(Less, f"fixed-u{u}", horizon=horizon), u=u, n=n)
-        ),
-        "The width decides: at d = 2 and n = 1e4 the square of oful is about 50, that of fn is 26 "
-        "at c = 1 and 18 at c = 0.",
-        clause="OAM has less regret than LinUCB on the fixed action set",
+def _by_horizon(comparison: Callable[..., Comparison], instance: str, **setting: str) -> Cases:
+    """A comparison of OAM with LinUCB on an instance at each horizon."""
+    return tuple(
+        case
+        for n, horizon in HORIZONS.items()
+        for case in _oam_and_linucb(partial(comparison, instance, horizon=horizon), **setting, n=n)
+    )
+
+
+def _on_each(names: Sequence[str], comparison: Callable[..., Comparison]) -> Cases:
+    """A comparison, made from an instance and OAM's spec, on several instances for each c."""
+    return tuple(case for name in names for case in _oam(partial(comparison, name), instance=name))
+
+
+def _lints_and_all(comparison: Callable[..., Comparison]) -> Cases:
+    """A comparison of LinTS with all others on the instances of random theta, by horizon."""
+    return tuple(
+        Case({"n": n}, comparison(RANDOM_THETA, paper.LINTS, RIVALS_OF_LINTS, horizon))
+        for n, horizon in HORIZONS.items()
+    )
+
+
+def _forced(epsilon: str, c: str, where: str = "") -> str:
+    """OAM that is forced on all arms, or on a spanner, with these parameters."""
+    return f"oam:epsilon={epsilon}{'' if c == '0' else ',c=1'}{where}"
+
+
+CASES: dict[str, Cases] = {
+    "fixed-less": tuple(
+        case for u in LARGE_U for case in _by_horizon(regret.Less, f"fixed-u{u}", u=u)
     ),
-    Claim(
-        "fixed-why",
-        "Section 5.1",
-        ("fixed", "small-u"),
-        "The reason is that x1 and x3 are so alike that only x2 tells them apart cheaply.",
-        tuple(Case({"u": u}, Carries(f"fixed-u{u}", 1)) for u in U),
-        "For u > 0.04 an optimal policy does not play x2 either: pulling x3, at gap u, "
-        "gives the same information at a cost of 2/u, which is less than the 50 of x2.",
+    "fixed-why": tuple(Case({"u": u}, play.Carries(f"fixed-u{u}", 1)) for u in U),
+    "linucb-stops": tuple(
+        Case({"u": u, "width": width}, play.StopsPlaying(f"fixed-u{u}", linucb, 1))
+        for u in U
+        for width, linucb in LINUCBS.items()
     ),
-    Claim(
-        "linucb-stops",
-        "Section 5.1",
-        ("fixed", "small-u"),
-        "LinUCB stops playing x2.",
-        tuple(
-            Case({"u": u, "width": width}, StopsPlaying(f"fixed-u{u}", linucb, 1))
-            for u in U
-            for width, linucb in LINUCBS.items()
-        ),
-        "The criterion: the last nine tenths of a run add at most a twentieth of its pulls of x2.",
-    ),
-    Claim(
-        "lints-stops",
-        "supplements Section 5.1",
-        ("small-u",),
-        "LinTS stops playing x2, too, and has less regret than OAM.",
-        tuple(
-            case
-            for u in ("0.01", "0.02")
-            for case in (
-                Case({"u": u, "quantity": "pulls"}, StopsPlaying(f"fixed-u{u}", LINTS, 1)),
-                *(
-                    Case({"u": u, "quantity": "regret", "c": c}, Less(f"fixed-u{u}", LINTS, oam))
-                    for c, oam in OAMS.items()
-                ),
-            )
-        ),
-        "So the paper's reason, even where it applies, does not decide who has less regret.",
-        ours=True,
-    ),
-    Claim(
-        "small-u-less",
-        "supplements Section 5.1",
-        ("small-u",),
-        "Where that reason applies, OAM has less regret than LinUCB.",
-        tuple(
-            case
-            for u in ("0.01", "0.02")
-            for case in _oam_and_linucb(partial(Less, f"fixed-u{u}"), u=u)
-        ),
-        "With gaps of 0.01 and 0.02 nothing is decided before some 2/u^2 rounds of "
-        "x3's kind: the advantage needs a long horizon.",
-        ours=True,
-    ),
-    Claim(
-        "scenario-one-overtaken",
-        "Section 5.2",
-        ("scenario-one",),
-        "In scenario one LinUCB starts better and ends with more regret than OAM.",
-        tuple(
-            case
-            for n, horizon in HORIZONS.items()
-            for case in _oam_and_linucb(partial(Overtaken, "scenario-one", horizon=horizon), n=n)
-        ),
-        "Starts better means after a hundredth of the rounds.",
-        clause="LinUCB starts better than OAM in scenario one and ends with more regret",
-    ),
-    Claim(
-        "scenario-two-alike",
-        "Section 5.2",
-        ("scenario-two",),
-        "In scenario two OAM and LinUCB can hardly be told apart.",
-        tuple(
-            case
-            for n, horizon in HORIZONS.items()
-            for case in _oam_and_linucb(partial(Alike, "scenario-two", horizon=horizon), n=n)
-        ),
-        "The criterion: regrets differ by no more than a fifth of LinUCB's.",
-    ),
-    Claim(
-        "scenario-two-wasted",
-        "Section 5.2",
-        ("scenario-two",),
-        "There OAM falls back on LinUCB: most of its regret comes from wasted exploration.",
-        _oam(partial(Share, "scenario-two", label="wasted", share=0.5)),
-        "The allocation needs pulls of an optimal arm whose set rarely occurs; until they are "
-        "made, rounds of the other set are wasted.",
-    ),
-    Claim(
-        "bounded-oam",
-        "Section 5.3",
-        ("bounded",),
-        "Where the optimal arms span the space, OAM's regret stops growing after a short while.",
-        _oam(partial(Flattens, "bounded")),
-        "Judged from one horizon to the next, by a quarter of R(n)/log n: within a run OAM stops "
-        "exploring on any instance, since its f_n is that of the horizon.",
-    ),
-    Claim(
-        "bounded-linucb",
-        "Theorem 3 and Section 5.3",
-        ("bounded",),
-        "There LinUCB's regret is bounded, too.",
-        tuple(
-            Case({"width": width, "growth": IN_A_RUN}, Bounded("bounded", linucb))
-            for width, linucb in (("anytime", ANYTIME), ("oful", OFUL))
+    "lints-stops": tuple(
+        case
+        for u in SMALL_U
+        for case in (
+            Case({"u": u, "quantity": "pulls"}, play.StopsPlaying(f"fixed-u{u}", paper.LINTS, 1)),
+            *_oam(partial(regret.Less, f"fixed-u{u}", paper.LINTS), u=u, quantity="regret"),
         )
-        + tuple(
-            Case({"width": width, "growth": BETWEEN_RUNS}, Flattens("bounded", linucb))
-            for width, linucb in (("anytime", ANYTIME), *LINUCBS.items())
-        ),
-        "The theorem is about a width that grows with t and fails with probability 1/t^3: anytime. "
-        "The widths oful and fn depend on n, so that a longer run begins with a larger one; within "
-        "a run fn is constant, so that exploration ends on any instance.",
     ),
-    Claim(
-        "almost-greedy",
-        "Section 3.1, remark",
-        ("bounded", "scenario-two"),
-        "Where the optimal arms span the space, OAM eventually plays almost greedily.",
-        _oam(partial(Flattens, "bounded"), law="bounded")
-        + _oam(partial(Flattens, "scenario-two"), law="scenario-two"),
-        "The remark is about the number of suboptimal pulls; here it is about their cost, the "
-        "regret. OAM does go on exploring in rounds in proportion to log n, but with optimal arms.",
+    "small-u-less": tuple(
+        case for u in SMALL_U for case in _oam_and_linucb(partial(regret.Less, f"fixed-u{u}"), u=u)
     ),
-    Claim(
-        "sublogarithmic",
-        "Section 3.1",
-        ("bounded", "scenario-two"),
-        "C = 0 where the optimal arms span the space, whatever the law of the contexts.",
-        (
-            Case({"law": "bounded"}, ConstantIs("bounded", 0.0)),
-            Case({"law": "scenario-two"}, ConstantIs("scenario-two", 0.0)),
+    "scenario-one-overtaken": _by_horizon(regret.Overtaken, "scenario-one"),
+    "scenario-two-alike": _by_horizon(regret.Alike, "scenario-two"),
+    "scenario-two-wasted": _oam(partial(play.Share, "scenario-two", label="wasted", share=0.5)),
+    "bounded-oam": _oam(partial(growth.Flattens, "bounded")),
+    "bounded-linucb": tuple(
+        Case({"width": width, "growth": IN_A_RUN}, growth.Bounded("bounded", linucb))
+        for width, linucb in (("anytime", paper.ANYTIME), ("oful", paper.OFUL))
+    )
+    + tuple(
+        Case({"width": width, "growth": BETWEEN_RUNS}, growth.Flattens("bounded", linucb))
+        for width, linucb in (("anytime", paper.ANYTIME), *LINUCBS.items())
+    ),
+    "almost-greedy": _on_each(("bounded", "scenario-two"), growth.Flattens),
+    "sublogarithmic": tuple(
+        Case({"instance": name}, play.ConstantIs(name, 0.0)) for name in ("bounded", "scenario-two")
+    ),
+    "lai-robbins": (
+        Case(
+            {"gaps": "0.2 to 0.8"},
+            play.ConstantIs("orthogonal", sum(2 / (0.2 * i) for i in range(1, 5))),
         ),
     ),
-    Claim(
-        "lai-robbins",
-        "Section 3, example",
-        ("long-run",),
-        "On orthogonal arms C is the sum of 2/gap, as Lai and Robbins have it.",
-        (
-            Case(
-                {"gaps": "0.2 to 0.8"},
-                ConstantIs("orthogonal", sum(2 / (0.2 * i) for i in range(1, 5))),
-            ),
-        ),
+    "large-ossb": _oam_and_ossb(
+        lambda oam, ossb: regret.FarWorse("large-100", ossb, oam), quantity="regret"
+    )
+    + _oam_and_ossb(lambda oam, ossb: regret.Wilder("large-100", ossb, oam), quantity="spread"),
+    "large-lints": _oam(lambda oam: regret.FarWorse("large-100", paper.LINTS_THEORY, oam)),
+    "ossb-endoa": tuple(
+        Case(
+            {"instance": name, "OSSB's epsilon = gamma": eps}, regret.Less(name, ossb, paper.ENDOA)
+        )
+        for name in ("small-5", "large-100")
+        for eps, ossb in OSSBS.items()
     ),
-    Claim(
-        "large-ossb",
-        "Section 5.4",
-        ("large",),
-        "With 100 arms OSSB has far more regret than OAM, and it is unstable.",
-        _oam_and_ossb(lambda oam, ossb: FarWorse("large-100", ossb, oam), quantity="regret")
-        + _oam_and_ossb(lambda oam, ossb: Wilder("large-100", ossb, oam), quantity="spread"),
-        "Far more means twice as much. OSSB estimates each arm by itself, not by least squares. "
-        "With epsilon = 0.01, one in 100, it plays all 100 arms in turn.",
+    "small-less": _oam_and_ossb(partial(regret.Less, "small-5")),
+    "small-smaller": _oam_and_ossb(partial(regret.SmallerGain, "small-5", "large-100")),
+    "random-less": _oam_and_ossb(partial(regret.Less, RANDOM_THETA)),
+    "random-best": _lints_and_all(regret.Best),
+    "random-modest": _lints_and_all(regret.ModestLead),
+    "attained": _on_each(LONG, partial(growth.Slope, than="near")),
+    "tracks": _on_each(LONG[:3], play.TracksAllocation),
+    "not-below": tuple(
+        Case({"policy": policy, "instance": name}, growth.Slope(name, policy, "not below"))
+        for policy in (*OAMS.values(), *LINUCBS.values(), paper.LINTS)
+        for name in LONG
     ),
-    Claim(
-        "large-lints",
-        "Section 5.4",
-        ("large",),
-        "With 100 arms the LinTS of the theory has far more regret than OAM.",
-        _oam(lambda oam: FarWorse("large-100", LINTS_THEORY, oam)),
+    "thrifty-not-below": tuple(
+        Case({"instance": name}, growth.Slope(name, paper.THRIFTY, "not below")) for name in LONG
     ),
-    Claim(
-        "ossb-endoa",
-        "Section 5, after Combes, Magureanu and Proutiere (2017)",
-        ("small", "large"),
-        "OSSB has less regret than the algorithm of Lattimore and Szepesvari (2017), EndOA.",
-        tuple(
-            Case({"instance": name, "ossb": given}, Less(name, ossb, ENDOA))
-            for name in ("small-5", "large-100")
-            for given, ossb in OSSBS.items()
-        ),
-        "The reason that the paper gives for leaving EndOA out.",
+    "optimism-not-optimal": tuple(
+        Case({"width": width, "instance": name}, growth.Slope(name, linucb, "above"))
+        for width, linucb in LINUCBS.items()
+        for name in END_OF_OPTIMISM
     ),
-    Claim(
-        "small-less",
-        "Appendix D",
-        ("small",),
-        "With five arms OAM has less regret than OSSB.",
-        _oam_and_ossb(partial(Less, "small-5")),
-        "OSSB with gamma = 0 may play a suboptimal arm for ever: see also the median and the worst "
-        "run.",
+    "matched": _on_each(LONG, partial(play.Share, label="matched")),
+    "spanner": tuple(
+        Case(
+            {"instance": name, "epsilon": epsilon, "c": c},
+            regret.Alike(name, _forced(epsilon, c, ",forced=spanner"), _forced(epsilon, c)),
+        )
+        for name in FORCIBLE
+        for epsilon in ("0.001", "0.01")
+        for c in OAMS
     ),
-    Claim(
-        "small-smaller",
-        "Appendix D",
-        ("small", "large"),
-        "The advantage of OAM over OSSB is smaller with five arms than with 100.",
-        _oam_and_ossb(partial(SmallerGain, "small-5", "large-100")),
+    "literal": tuple(
+        Case({"c": c, "width": width}, regret.Less("fixed-u0.1", linucb, literal))
+        for c, literal in (("0", paper.LITERAL), ("1", paper.LITERAL_C1))
+        for width, linucb in (("oful", paper.OFUL), ("fn", SAME_LEVEL[c]))
     ),
-    Claim(
-        "random-less",
-        "Appendix D",
-        ("random-theta",),
-        "With a random theta OAM has less regret than OSSB.",
-        _oam_and_ossb(partial(Less, RANDOM_THETA)),
-    ),
-    Claim(
-        "random-best",
-        "Appendix D",
-        ("random-theta",),
-        "With a random theta heuristic LinTS is the best.",
-        tuple(
-            Case({"n": n}, Best(RANDOM_THETA, LINTS, RIVALS_OF_LINTS, horizon))
-            for n, horizon in HORIZONS.items()
-        ),
-    ),
-    Claim(
-        "random-modest",
-        "Appendix D",
-        ("random-theta",),
-        "The lead of heuristic LinTS is modest there.",
-        tuple(
-            Case({"n": n}, ModestLead(RANDOM_THETA, LINTS, RIVALS_OF_LINTS, horizon))
-            for n, horizon in HORIZONS.items()
-        ),
-        "Modest means that the next best has at most half as much again.",
-    ),
-    Claim(
-        "attained",
-        "Section 4.2, upper bound",
-        ("long-run",),
-        "OAM's regret is C log n to first order: its slope in log n tends to C.",
-        tuple(
-            case for name in LONG for case in _oam(partial(Slope, name, than="near"), instance=name)
-        ),
-        "Near means within a quarter of C. The theorem assumes epsilon_t = 1 / log log t, a "
-        "positive c, that the optimum is unique, and that each set spans the space (not so in "
-        "scenario one). With epsilon = 0 it covers none of these runs; as printed, epsilon_t is "
-        "far too large at any horizon that can be simulated (see the algorithm box below).",
-        clause="OAM's regret is C log n to first order",
-    ),
-    Claim(
-        "tracks",
-        "Section 4.3, part 2 of the proof sketch",
-        ("long-run",),
-        "OAM's pulls of suboptimal arms, N_x(n) / log n, tend to the optimal allocation.",
-        tuple(
-            case
-            for name in LONG[:3]
-            for case in _oam(partial(TracksAllocation, name), instance=name)
-        ),
-        "The criterion: the slopes of the pulls in log n differ from the allocation by at most a "
-        "quarter of C in cost. Deviations of all arms add up, those by chance, too.",
-    ),
-    Claim(
-        "not-below",
-        "Section 3, lower bound",
-        ("long-run",),
-        "No consistent policy's regret grows more slowly than C log n in the end.",
-        tuple(
-            Case({"policy": policy, "instance": name}, Slope(name, policy, "not below"))
-            for policy in (OAM, OAM_C1, OFUL, FN_C1, LINTS)
-            for name in LONG
-        ),
-        "Contradicted by a slope clearly below C, and supported by one that is clearly above three "
-        "quarters of C. An asymptotic statement: at a finite horizon regret may lie below C log n, "
-        "or grow more slowly for some time. Whether heuristic LinTS is consistent is not known.",
-    ),
-    Claim(
-        "thrifty-not-below",
-        "supplements Section 3",
-        ("long-run",),
-        "The regret of thrifty does not grow more slowly than C log n either.",
-        tuple(Case({"instance": name}, Slope(name, THRIFTY, "not below")) for name in LONG),
-        "A slope clearly below C at these horizons is either not yet asymptotic, or a sign that "
-        "the policy is not consistent, that is, misses the best arm for ever in rare runs.",
-        ours=True,
-    ),
-    Claim(
-        "optimism-not-optimal",
-        "Section 1, after Lattimore and Szepesvari (2017)",
-        ("long-run",),
-        "Optimism is not asymptotically optimal: LinUCB's slope in log n stays above C.",
-        tuple(
-            Case({"width": width, "instance": name}, Slope(name, linucb, "above"))
-            for width, linucb in LINUCBS.items()
-            for name in (END_OF_OPTIMISM, END_OF_OPTIMISM_5)
-        ),
-        "Above means by a quarter.",
-        clause="optimism is not asymptotically optimal",
-    ),
-    Claim(
-        "matched",
-        "Section 4.3",
-        ("long-run",),
-        "OAM's regret comes from matched exploration; exploiting, forcing and wasting "
-        "cost only lower-order terms.",
-        tuple(
-            case
-            for name in LONG
-            for case in _oam(partial(Share, name, label="matched"), instance=name)
-        ),
-        "Measured as at least nine tenths of the regret.",
-    ),
-    Claim(
-        "spanner",
-        "Section 4.1, remark",
-        ("spanner",),
-        "Forced exploration on a barycentric spanner makes very little difference.",
-        tuple(
-            Case(
-                {"instance": name, "epsilon": epsilon, "c": c},
-                Alike(name, SPANNER[epsilon, c], forced),
-            )
-            for name in FORCIBLE
-            for (epsilon, c), forced in FORCED.items()
-        ),
-        "The criterion: regrets differ by no more than a fifth. A spanner has d arms, so that the "
-        "difference is that of d to the number of arms.",
-    ),
-    Claim(
-        "literal",
-        "supplements Algorithm 1",
-        ("literal",),
-        "With eps_t = 1 / log log t as printed, OAM has more regret than LinUCB.",
-        tuple(
-            Case({"c": c, "width": width}, Less("fixed-u0.1", linucb, literal))
-            for c, literal in (("0", LITERAL), ("1", LITERAL_C1))
-            for width, linucb in (("oful", OFUL), ("fn", SAME_LEVEL[c]))
-        ),
-        "The paper's figures must have been made with less forced exploration.",
-        ours=True,
-    ),
-)
+}
+
+
+@cache
+def paper_claims() -> tuple[Claim, ...]:
+    """All claims, in the order of the page."""
+    return tuple(
+        Claim(cases=CASES[entry["name"]], **entry | {"panels": tuple(entry["panels"])})
+        for entry in package_toml("thrifty.lab.paper", "claims.toml")["claims"]
+    )

@@ -12,6 +12,7 @@ from thrifty.lab.paper.evidence import (
     ResultTable,
     estimate,
     exceeds,
+    late_share,
     negated,
     resampled,
 )
@@ -30,7 +31,7 @@ class Share:
     share: float = 0.9
 
     def find(self, table: ResultTable) -> Finding:
-        result = table.longest(self.instance, self.policy)
+        result = table.find(self.instance, self.policy)
         mine = result.regret[:, -1, result.labels.index(self.label)]
         parts = result.regret[:, -1].mean(axis=0) / max(result.mean, TINY)
         words = ", ".join(
@@ -52,16 +53,10 @@ class StopsPlaying:
     share: float = 0.05
 
     def find(self, table: ResultTable) -> Finding:
-        result = table.longest(self.instance, self.policy)
+        result = table.find(self.instance, self.policy)
         pulls = _pulls(result)[:, :, self.arm]
-        tenth = int(np.searchsorted(result.times, result.horizon / 10))
-        late = pulls[:, -1] - pulls[:, tenth]
-        words = (
-            f"of {with_error(*estimate(pulls[:, -1]))} pulls, "
-            f"{with_error(*estimate(late))} after round "
-            f"{power(int(result.times[tenth]))} of {power(result.horizon)}"
-        )
-        return Finding(negated(exceeds(estimate(late - self.share * pulls[:, -1]))), words)
+        text = f"{with_error(*estimate(pulls[:, -1]))} pulls"
+        return late_share(result, pulls, self.share, text)
 
 
 @dataclass(frozen=True)
@@ -87,16 +82,16 @@ class TracksAllocation:
         def deviation(of: Floats) -> float:
             return float(gaps @ np.abs(of.mean(axis=0) - wanted)) / bound.constant
 
-        found = deviation(slopes), resampled(slopes, deviation)
+        off = deviation(slopes), resampled(slopes, deviation)
         arms = [
             f"{with_error(*estimate(slopes[:, i]))} for {plain(float(wanted[i]), 3)}"
             for i in range(len(worse))
         ]
         words = (
             f"pulls per log n from n = {power(first.horizon)} to {power(last.horizon)}: "
-            f"{listing(arms)}; in cost they differ by {found[0]:.0%} ± {found[1]:.0%} of C"
+            f"{listing(arms)}; in cost they differ by {off[0]:.0%} ± {off[1]:.0%} of C"
         )
-        return Finding(negated(exceeds(found, self.share)), words)
+        return Finding(negated(exceeds(off, self.share)), words)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """Comparisons of the regrets of two or more policies."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,7 +30,7 @@ FAR = 2.0  # a policy is far worse from this ratio of regrets on
 
 
 @dataclass(frozen=True)
-class Pair:
+class _Pair:
     """A policy and a rival on an instance, at a horizon; by default at the longest."""
 
     instance: str
@@ -37,94 +38,89 @@ class Pair:
     rival: str
     horizon: int | None = None
 
-    def results(self, table: ResultTable) -> tuple[Result, Result]:
-        """Their results."""
-        return (
-            table.found(self.instance, self.policy, self.horizon),
-            table.found(self.instance, self.rival, self.horizon),
-        )
+    def find(self, table: ResultTable) -> Finding:
+        """Compare their results."""
+        mine = table.find(self.instance, self.policy, self.horizon)
+        return self.compare(mine, table.find(self.instance, self.rival, self.horizon))
+
+    def compare(self, mine: Result, other: Result) -> Finding:
+        """Compare two results on the same replications."""
+        raise NotImplementedError
+
+
+def _against(mine: Result, other: Result) -> str:
+    """Both regrets, as text."""
+    return f"{regret(mine)} against {regret(other)} at n = {power(mine.horizon)}"
+
+
+def _lead(mine: Result, other: Result) -> tuple[float, float]:
+    """How much less regret a policy has than another, with its standard error."""
+    return estimate(other.final - mine.final)
 
 
 def _less(mine: Result, other: Result) -> Answer:
     """Whether a policy has less regret than another; not if it saves a trifle at most."""
-    lead = estimate(other.final - mine.final)
+    lead = _lead(mine, other)
     answer = exceeds(lead)
     return False if answer is None and exceeds(lead, TRIFLE * other.mean) is False else answer
 
 
 @dataclass(frozen=True)
-class Less(Pair):
+class Less(_Pair):
     """A policy has less regret than a rival."""
 
-    def find(self, table: ResultTable) -> Finding:
-        mine, other = self.results(table)
-        return Finding(
-            _less(mine, other),
-            f"{regret(mine)} against {regret(other)} at n = {power(mine.horizon)}: "
-            f"{difference(*estimate(other.final - mine.final))}",
-        )
+    def compare(self, mine: Result, other: Result) -> Finding:
+        words = f"{_against(mine, other)}: {difference(*_lead(mine, other))}"
+        return Finding(_less(mine, other), words)
 
 
 @dataclass(frozen=True)
-class Overtaken(Pair):
+class Overtaken(_Pair):
     """A rival has less regret than a policy after a hundredth of the run, and more at the end."""
 
-    def find(self, table: ResultTable) -> Finding:
-        mine, other = self.results(table)
+    def compare(self, mine: Result, other: Result) -> Finding:
         early = int(np.searchsorted(mine.times, mine.horizon / 100))
-        lead = estimate(mine.curves[:, early] - other.curves[:, early])
-        begun = (
+        behind = estimate(mine.curves[:, early] - other.curves[:, early])
+        words = (
             f"at round {power(int(mine.times[early]))} the rival is "
-            f"{difference(*lead, more='behind', less='ahead')}"
+            f"{difference(*behind, more='behind', less='ahead')}; at n = {power(mine.horizon)}: "
+            f"{regret(mine)} against {regret(other)}, {difference(*_lead(mine, other))}"
         )
-        ended = (
-            f"at n = {power(mine.horizon)}: {regret(mine)} against {regret(other)}, "
-            f"{difference(*estimate(other.final - mine.final))}"
-        )
-        return Finding(all_hold([exceeds(lead), _less(mine, other)]), f"{begun}; {ended}")
+        return Finding(all_hold([exceeds(behind), _less(mine, other)]), words)
 
 
 @dataclass(frozen=True)
-class Alike(Pair):
+class Alike(_Pair):
     """Two policies differ by no more than a share of the rival's regret."""
 
     share: float = 0.2
 
-    def find(self, table: ResultTable) -> Finding:
-        mine, other = self.results(table)
-        lead, margin = estimate(other.final - mine.final), self.share * other.mean
-        words = (
-            f"{regret(mine)} against {regret(other)} at n = {power(mine.horizon)}: "
-            f"{difference(*lead)}, the margin being {plain(margin, 3)}"
-        )
+    def compare(self, mine: Result, other: Result) -> Finding:
+        lead, margin = _lead(mine, other), self.share * other.mean
+        words = f"{_against(mine, other)}: {difference(*lead)}, the margin being {plain(margin, 3)}"
         return Finding(within(lead, -margin, margin), words)
 
 
 @dataclass(frozen=True)
-class FarWorse(Pair):
+class FarWorse(_Pair):
     """A policy has at least FAR times the regret of a rival."""
 
-    def find(self, table: ResultTable) -> Finding:
-        worse, better = self.results(table)
-        words = (
-            f"{regret(worse)} against {regret(better)} at n = {power(worse.horizon)}, "
-            f"{plain(_ratio(worse, better), 2)} times as much"
-        )
-        return Finding(exceeds(estimate(worse.final - FAR * better.final)), words)
+    def compare(self, mine: Result, other: Result) -> Finding:
+        words = f"{_against(mine, other)}, {plain(_ratio(mine, other), 2)} times as much"
+        return Finding(exceeds(estimate(mine.final - FAR * other.final)), words)
 
 
 @dataclass(frozen=True)
-class Wilder(Pair):
+class Wilder(_Pair):
     """The standard deviation of a policy's regret is at least FAR times a rival's."""
 
-    def find(self, table: ResultTable) -> Finding:
-        wild, calm = self.results(table)
-        both = np.column_stack([wild.final, calm.final])
+    def compare(self, mine: Result, other: Result) -> Finding:
+        both = np.column_stack([mine.final, other.final])
         excess = _log_deviations(both) - math.log(FAR)
+        wild, calm = (plain(float(result.final.std(ddof=1)), 3) for result in (mine, other))
         words = (
-            f"standard deviation {plain(float(wild.final.std(ddof=1)), 3)} against "
-            f"{plain(float(calm.final.std(ddof=1)), 3)}, worst run {plain(wild.max, 3)} against "
-            f"{plain(calm.max, 3)}"
+            f"standard deviation {wild} against {calm}, worst run {plain(mine.max, 3)} against "
+            f"{plain(other.max, 3)}"
         )
         return Finding(exceeds((excess, resampled(both, _log_deviations))), words)
 
@@ -141,7 +137,7 @@ class SmallerGain:
     def find(self, table: ResultTable) -> Finding:
         logs, errors, words = [], [], []
         for name in (self.instance, self.other):
-            mine, rival = table.longest(name, self.policy), table.longest(name, self.rival)
+            mine, rival = table.find(name, self.policy), table.find(name, self.rival)
             both = np.column_stack([rival.final, mine.final])
             logs.append(_log_ratio(both))
             errors.append(resampled(both, _log_ratio))
@@ -154,50 +150,36 @@ class SmallerGain:
 
 
 @dataclass(frozen=True)
-class _Field:
-    """A policy and several rivals on an instance, at a horizon; by default at the longest."""
+class Best:
+    """A policy has less regret than several rivals, at a horizon; by default at the longest."""
 
     instance: str
     policy: str
     rivals: tuple[str, ...]
     horizon: int | None = None
 
-    def results(self, table: ResultTable) -> tuple[Result, list[Result]]:
-        """The result of the policy, and those of the rivals, the best first."""
-        others = [table.found(self.instance, rival, self.horizon) for rival in self.rivals]
-        mine = table.found(self.instance, self.policy, self.horizon)
-        return mine, sorted(others, key=lambda one: one.mean)
-
-    def words(self, mine: Result, best: Result) -> str:
-        """The regrets of the policy and of the best rival."""
-        return (
+    def find(self, table: ResultTable) -> Finding:
+        mine = table.find(self.instance, self.policy, self.horizon)
+        others = [table.find(self.instance, rival, self.horizon) for rival in self.rivals]
+        best = min(others, key=lambda result: result.mean)
+        words = (
             f"{regret(mine)} at n = {power(mine.horizon)}; the best of the others is {best.policy} "
             f"with {regret(best)}, {plain(_ratio(best, mine), 2)} times as much"
         )
+        return Finding(self.answer(mine, others, best), words)
+
+    def answer(self, mine: Result, others: Sequence[Result], best: Result) -> Answer:
+        """Whether the claim holds, the best of the others being known."""
+        return all_hold([_less(mine, other) for other in others])
 
 
 @dataclass(frozen=True)
-class Best(_Field):
-    """A policy has less regret than all rivals."""
-
-    def find(self, table: ResultTable) -> Finding:
-        mine, others = self.results(table)
-        return Finding(
-            all_hold([_less(mine, other) for other in others]), self.words(mine, others[0])
-        )
-
-
-@dataclass(frozen=True)
-class ModestLead(_Field):
+class ModestLead(Best):
     """The best rival has more regret than a policy, but at most MODEST times as much."""
 
-    def find(self, table: ResultTable) -> Finding:
-        mine, others = self.results(table)
-        excess = exceeds(estimate(others[0].final - MODEST * mine.final))
-        return Finding(
-            all_hold([exceeds(estimate(others[0].final - mine.final)), negated(excess)]),
-            self.words(mine, others[0]),
-        )
+    def answer(self, mine: Result, others: Sequence[Result], best: Result) -> Answer:
+        excess = exceeds(estimate(best.final - MODEST * mine.final))
+        return all_hold([exceeds(_lead(mine, best)), negated(excess)])
 
 
 def _log_deviations(pairs: Floats) -> float:
@@ -211,5 +193,5 @@ def _log_ratio(pairs: Floats) -> float:
     return math.log(max(first, TINY) / max(second, TINY))
 
 
-def _ratio(one: Result, other: Result) -> float:
-    return one.mean / max(other.mean, TINY)
+def _ratio(mine: Result, other: Result) -> float:
+    return mine.mean / max(other.mean, TINY)
