@@ -14,10 +14,10 @@ from thrifty.service.server.page_files import page_router
 from thrifty.service.server.schemas import (
     ArmEstimate,
     Bucket,
-    Change,
     Counts,
     DecisionDetail,
     DecisionReply,
+    ExperimentChange,
     ExperimentLine,
     ExperimentReply,
     Exploration,
@@ -202,7 +202,7 @@ def make_app(canned):
         return canned.experiments[name]
 
     @app.patch("/v1/experiments/{name:path}", response_model=ExperimentReply)
-    def change(name: str, body: Change):
+    def change(name: str, body: ExperimentChange):
         if canned.refuses_changes:
             return refuse(403, "Authorization", "a token with the scope admin expected")
         changed = canned.experiments[name].model_copy(update={"status": body.status})

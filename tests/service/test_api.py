@@ -162,12 +162,12 @@ def test_what_is_not_json_is_400(server, body, headers, where):
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ('{"context" "phone"}', "not JSON: Expecting ':' delimiter at character 11"),
-        ('{"contxt": "phone"}', "there is no such key"),
-        ('{"context": 3}', "text expected"),
-        ('{"context": "phone", "id": "a/b"}', "letters, digits, spaces and _.~- expected"),
-        ('{"context": "a\\u0007"}', "text without control characters expected"),
-        ("3", "an object {...} expected"),
+        ('{"context" "phone"}', "invalid JSON: Expecting ':' delimiter at character 11"),
+        ('{"contxt": "phone"}', "unknown key"),
+        ('{"context": 3}', "must be text"),
+        ('{"context": "phone", "id": "a/b"}', "must be letters, digits, spaces and _.~-"),
+        ('{"context": "a\\u0007"}', "without control characters"),
+        ("3", "must be an object {...}"),
     ],
 )
 def test_mistakes_are_told_without_words_of_python(server, body, message):

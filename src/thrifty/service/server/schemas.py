@@ -20,13 +20,13 @@ Labels = Annotated[list[Label], Field(max_length=MOST_ARMS)]
 Status = Literal["active", "paused", "archived"]
 
 
-class Model(BaseModel):
+class Strict(BaseModel):
     """Unknown keys are mistakes, and so are values of another type: "1" and true are no numbers."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class Context(Model):
+class Context(Strict):
     """A context and its arms."""
 
     name: Label
@@ -34,14 +34,14 @@ class Context(Model):
     arm_names: Labels | None = None
 
 
-class Expire(Model):
-    """When decisions without a reward are given up: learned with this reward, or with none."""
+class Expire(Strict):
+    """When pending decisions are given up: learned with this reward, or with none."""
 
     after_s: Annotated[float, Field(gt=0, le=10 * 365 * 86400)]
     reward: Number | None = None
 
 
-class NewExperiment(Model):
+class NewExperiment(Strict):
     """An experiment: listed contexts, or open ones of so many features."""
 
     name: Name
@@ -54,18 +54,18 @@ class NewExperiment(Model):
     expire: Expire | None = None
 
 
-class NewArm(Model):
+class NewArm(Strict):
     context: Label
     features: Row
     name: Label | None = None
 
 
-class Arm(Model):
+class Arm(Strict):
     context: Label
     name: Label
 
 
-class Change(Model):
+class ExperimentChange(Strict):
     """A change of an experiment; all of it, or nothing."""
 
     status: Status | None = None
@@ -77,8 +77,8 @@ class Change(Model):
     remove_arm: Arm | None = None
 
 
-class DecisionRequest(Model):
-    """A decision that is due: in a listed context, or among arms with features."""
+class DecisionRequest(Strict):
+    """A decision to take: in a listed context, or among arms with features."""
 
     id: Name | None = None
     context: Label | None = None
@@ -98,7 +98,7 @@ class DecisionReply(BaseModel):
     gap: float
 
 
-class RewardRequest(Model):
+class RewardRequest(Strict):
     decision: Name
     reward: Number
 
@@ -123,15 +123,15 @@ class ErrorReply(BaseModel):
 class Counts(BaseModel):
     decisions: int
     rewards: int
-    waiting: int  # decisions without a reward
+    waiting: int  # pending decisions: those without a reward
     expired: int
 
 
 class Exploration(BaseModel):
     """Rounds in which the arm was not the greedy one, and the reward that they gave up.
 
-    expected: what the next `expected_rounds` decisions are expected to give up, if the cost goes
-    on growing with the logarithm of their number.
+    expected: what the next `expected_rounds` decisions will give up, if the cost goes on growing
+    with the logarithm of their number.
     """
 
     rounds: int
@@ -195,9 +195,9 @@ class ExperimentLine(BaseModel):
 
 
 class Why(BaseModel):
-    """Why an arm was chosen: what explain says, with the present estimates."""
+    """Why an arm was chosen, with the present estimates."""
 
-    text: str
+    text: str  # in sentences
     arms: list[dict[str, Any]]  # name, mean, error, gap, pulls, chosen
 
 
@@ -209,6 +209,7 @@ class DecisionDetail(BaseModel):
     status: Literal["waiting", "rewarded", "expired"]
     reward: float | None
     rewarded_at: str | None
+    outcome: str  # the reward, and when it came, in a sentence
     why: Why
 
 
