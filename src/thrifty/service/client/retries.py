@@ -50,7 +50,7 @@ def failure(answer: Answer) -> ServiceError | None:
     except (KeyError, TypeError):
         where, message = "", f"not an answer of a thrifty service (status {answer.status})"
     if answer.status == 401:
-        message += "; pass it as token=, or to commands as --token or THRIFTY_TOKEN"
+        message += "; pass one as token=, or to commands as --token or THRIFTY_TOKEN"
     return ServiceError(message, status=answer.status, where=where)
 
 

@@ -25,14 +25,12 @@ class Connection:
         self._retries, self._seconds = retries, (retries + 1) * self.timeout
         self.headers = {"Accept": "application/json", **_authorization(token)}
 
-    def attempts(self) -> Attempts:
-        """The attempts at a request."""
-        return Attempts(self._retries, self._seconds)
-
-    def arguments(self, request: Request[Any]) -> dict[str, Any]:
-        """A request as httpx takes it."""
+    def start(self, request: Request[Any], *, closed: bool) -> tuple[Attempts, dict[str, Any]]:
+        """The attempts at a request, and the request as httpx takes it."""
+        if closed:
+            raise Unreachable(f"{self.url}: the client was closed")
         content = request.content
-        return {
+        return Attempts(self._retries, self._seconds), {
             "method": request.method,
             "url": self.url + request.path,
             "params": dict(request.query) or None,
@@ -44,10 +42,10 @@ class Connection:
         self, attempts: Attempts, request: Request[Any], error: httpx.TransportError
     ) -> float:
         """Seconds to wait after a connection that failed, or else its error."""
-        what = str(error) or type(error).__name__
-        if not request.repeatable and not isinstance(error, NOT_SENT):
+        what, sent = str(error) or type(error).__name__, not isinstance(error, NOT_SENT)
+        if sent and not request.repeatable:
             raise Unreachable(f"{self.url}: {what}; whether the change was made is not known")
-        hint = "; is the service running there?" if isinstance(error, NOT_SENT) else ""
+        hint = "" if sent else "; is the service running there?"
         return attempts.pause(Unreachable(f"{self.url}: {what}{hint}"))
 
     def after_answer(
@@ -81,9 +79,7 @@ class Transport:
 
     def send(self, request: Request[T]) -> T:
         """Send a request, perhaps several times, and read the reply."""
-        if self._http.is_closed:
-            raise Unreachable(f"{self.connection.url}: the client was closed")
-        attempts, arguments = self.connection.attempts(), self.connection.arguments(request)
+        attempts, arguments = self.connection.start(request, closed=self._http.is_closed)
         while True:
             try:
                 response = self._http.request(**arguments)
@@ -109,9 +105,7 @@ class AsyncTransport:
 
     async def send(self, request: Request[T]) -> T:
         """Send a request, perhaps several times, and read the reply."""
-        if self._http.is_closed:
-            raise Unreachable(f"{self.connection.url}: the client was closed")
-        attempts, arguments = self.connection.attempts(), self.connection.arguments(request)
+        attempts, arguments = self.connection.start(request, closed=self._http.is_closed)
         while True:
             try:
                 response = await self._http.request(**arguments)
@@ -145,9 +139,7 @@ def _checked_url(url: object) -> str:
     if parsed is None or parsed.scheme not in ("http", "https") or not parsed.host:
         raise InvalidInput.expected("url", expected, url)
     if parsed.query or parsed.fragment or parsed.userinfo:
-        raise InvalidInput.expected(
-            "url", f"{expected}, without user, query or fragment,", parsed.host
-        )
+        raise InvalidInput("url", f"pass {expected}, without user, query or fragment")
     return str(parsed).rstrip("/")
 
 
