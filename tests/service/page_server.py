@@ -23,6 +23,8 @@ from thrifty.service.server.schemas import (
     Exploration,
     Why,
 )
+from thrifty.service.server.sentences import ending, reason
+from thrifty.service.storage.store import Event
 
 HOSTILE = "<script>document.title='hit'</script><img src=x onerror=\"document.title='hit'\">"
 START = 1_760_000_000  # seconds since 1970: a day in October 2025
@@ -120,18 +122,19 @@ def decision(number, arms, rng):
         {**arm.model_dump(exclude={"context"}), "gap": best - arm.mean, "chosen": i == chosen}
         for i, arm in enumerate(arms)
     ]
-    text = f"{reply.context}: {reply.name} ({reply.label})\n  " + "\n  ".join(
-        f"{arm.name}: mean {arm.mean:.4g}" for arm in arms
-    )
     at = START + 3600 * 119 + number
-    waits = number % 5 == 0
+    pending = number % 5 == 0
+    reward = None if pending else round(float(rng.normal(0.6, 0.4)), 4)
+    made = Event(number, "decision", int(at * 1e6), reply.id, reply.model_dump())
+    ended = Event(number + 1, "reward", int((at + 42) * 1e6), reply.id, {"reward": reward})
     return DecisionDetail(
         decision=reply,
         at=utc(at),
-        status="waiting" if waits else "rewarded",
-        reward=None if waits else round(float(rng.normal(0.6, 0.4)), 4),
-        rewarded_at=None if waits else utc(at + 42),
-        why=Why(text=text, arms=compared),
+        status="waiting" if pending else "rewarded",
+        reward=reward,
+        rewarded_at=None if pending else utc(at + 42),
+        outcome=ending(made, None if pending else ended),
+        why=Why(text=reason(made.body, compared), arms=compared),
     )
 
 
