@@ -13,6 +13,7 @@ NAME_PATTERN = r"^[A-Za-z0-9_][A-Za-z0-9_.~ -]*$"
 LABEL_PATTERN = r"^[^\x00-\x1f\x7f]+$"
 Name = Annotated[str, StringConstraints(max_length=LONGEST_NAME, pattern=NAME_PATTERN)]
 Label = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=LABEL_PATTERN)]
+Spec = Annotated[str, StringConstraints(max_length=500)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Row = Annotated[list[Number], Field(min_length=1, max_length=MOST_DIMENSIONS)]
 Rows = Annotated[list[Row], Field(min_length=1, max_length=MOST_ARMS)]
@@ -45,7 +46,7 @@ class NewExperiment(Strict):
     """An experiment: listed contexts, or open ones of so many features."""
 
     name: Name
-    policy: Annotated[str, StringConstraints(max_length=500)] = "thrifty"
+    policy: Spec = "thrifty"
     noise: Annotated[float, Field(gt=0, allow_inf_nan=False)] | Literal["estimate"] | None = None
     rewards: Literal["gaussian", "bernoulli"] = "gaussian"
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
@@ -69,7 +70,7 @@ class ExperimentChange(Strict):
     """A change of an experiment; all of it, or nothing."""
 
     status: Status | None = None
-    policy: Annotated[str, StringConstraints(max_length=500)] | None = None
+    policy: Spec | None = None
     expire: Expire | None = None
     add_context: Context | None = None
     remove_context: Label | None = None
@@ -162,10 +163,20 @@ class Bucket(BaseModel):
     reward_sum: float
 
 
-class ExperimentReply(BaseModel):
+class ExperimentLine(BaseModel):
+    """An experiment in the list of all."""
+
     name: str
     status: Status
     policy: str
+    counts: Counts
+    mean_reward: float | None
+    exploration: Exploration
+
+
+class ExperimentReply(ExperimentLine):
+    """An experiment."""
+
     noise: float  # as given, or as estimated so far
     noise_estimated: bool
     rewards: str
@@ -176,22 +187,8 @@ class ExperimentReply(BaseModel):
     created: str
     seq: int
     leader: str
-    counts: Counts
-    mean_reward: float | None
-    exploration: Exploration
     arms: list[ArmEstimate]
     history: list[Bucket]
-
-
-class ExperimentLine(BaseModel):
-    """An experiment in the list of all."""
-
-    name: str
-    status: Status
-    policy: str
-    counts: Counts
-    mean_reward: float | None
-    exploration: Exploration
 
 
 class Why(BaseModel):
