@@ -133,8 +133,11 @@ def decision(number, arms, rng):
         status="waiting" if pending else "rewarded",
         reward=reward,
         rewarded_at=None if pending else utc(at + 42),
-        outcome=ending(made, None if pending else ended),
-        why=Why(text=reason(made.body, compared), arms=compared),
+        why=Why(
+            text=reason(made.body, compared),
+            outcome=ending(made, None if pending else ended),
+            arms=compared,
+        ),
     )
 
 

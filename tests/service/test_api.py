@@ -466,8 +466,8 @@ def test_decisions_are_shown_with_their_reasons_the_newest_first(server):
     assert [arm["name"] for arm in arms] == ["a", "c"]
     assert [arm["name"] for arm in arms if arm["chosen"]] == [detail["decision"]["name"]]
     assert detail["why"]["text"].startswith(detail["decision"]["name"])
-    assert "Its reward was 0.5" in detail["outcome"]
-    assert "not come yet" in shown[0]["outcome"]
+    assert "Its reward was 0.5" in detail["why"]["outcome"]
+    assert "not come yet" in shown[0]["why"]["outcome"]
     unknown = server.client.get(f"{path}/decisions/none")
     assert refusal(unknown) == (404, "decision", "no decision none")
     for last in (0, 101, "many"):

@@ -288,7 +288,7 @@ def test_a_decision_says_why_this_arm_and_against_which(visit, service):
     assert chosen.gap == 0
     assert detail.status == "rewarded"
     sentence = why.locator("p").nth(0).inner_text()
-    assert sentence == f"{detail.why.text} {detail.outcome}"
+    assert sentence == f"{detail.why.text} {detail.why.outcome}"
     assert "42 seconds later" in sentence
     names = [row.locator("th").inner_text() for row in why.locator("tbody tr").all()]
     means = {arm["name"]: arm["mean"] for arm in detail.why.arms}
@@ -306,7 +306,7 @@ def test_an_exploring_decision_without_a_reward(visit, service):
     expect(row.locator("td").last).to_have_text("pending")
     row.locator(".toggle").click()
     sentence = page.locator(".why p").nth(0).inner_text()
-    assert sentence == f"{detail.why.text} {detail.outcome}"
+    assert sentence == f"{detail.why.text} {detail.why.outcome}"
     assert "explored" in sentence
 
 

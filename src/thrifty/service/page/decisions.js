@@ -73,9 +73,9 @@ function outcome({ status, reward }) {
 /** The server's sentences about a decision, and the arms that it was between. */
 function why(detail) {
   const { id, seq } = detail.decision;
-  const { text, arms } = detail.why;
+  const { text, outcome: ending, arms } = detail.why;
   return [
-    h("p", null, [text, detail.outcome].filter(Boolean).join(" ")),
+    h("p", null, [text, ending].filter(Boolean).join(" ")),
     arms.length > 0 && compared(arms),
     h("p", { class: "note" }, `decision ${id}, entry ${count(seq)} of the log`),
   ];

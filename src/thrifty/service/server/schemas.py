@@ -192,9 +192,10 @@ class ExperimentReply(ExperimentLine):
 
 
 class Why(BaseModel):
-    """Why an arm was chosen, with the present estimates."""
+    """Why an arm was chosen, and what came of it, in sentences; and the present estimates."""
 
-    text: str  # in sentences
+    text: str
+    outcome: str
     arms: list[dict[str, Any]]  # name, mean, error, gap, pulls, chosen
 
 
@@ -206,7 +207,6 @@ class DecisionDetail(BaseModel):
     status: Literal["waiting", "rewarded", "expired"]
     reward: float | None
     rewarded_at: str | None
-    outcome: str  # the reward, and when it came, in a sentence
     why: Why
 
 

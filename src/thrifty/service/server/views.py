@@ -113,8 +113,11 @@ def decision_detail(experiment: Experiment, events: dict[str, Event]) -> dict[st
         "status": status,
         "reward": None if ended is None else ended.body["reward"],
         "rewarded_at": None if ended is None else iso(ended.at),
-        "outcome": ending(decision, ended),
-        "why": {"text": reason(decision.body, arms), "arms": arms},
+        "why": {
+            "text": reason(decision.body, arms),
+            "outcome": ending(decision, ended),
+            "arms": arms,
+        },
     }
 
 
