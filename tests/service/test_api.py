@@ -168,12 +168,38 @@ def test_what_is_not_json_is_400(server, body, headers, where):
         ('{"context": "phone", "id": "a/b"}', "must be letters, digits, spaces and _.~-"),
         ('{"context": "a\\u0007"}', "without control characters"),
         ("3", "must be an object {...}"),
+        ('{"features": 3}', "must be a list [...]"),
+        ('{"features": []}', "must not be empty"),
+        ('{"features": [["x"]]}', "must be a number"),
+        ('{"features": [[1e999]]}', "must be a finite number"),
+        ('{"context": ""}', "must not be empty"),
+        ('{"context": "%s"}' % ("x" * 201), "must have at most 200 characters"),
+        ('{"context": "\\ud800"}', "must be valid Unicode"),
     ],
 )
 def test_mistakes_are_told_without_words_of_python(server, body, message):
     path = ensure(server, "unread")
     found = server.client.post(f"{path}/decisions", content=body, headers=JSON)
     assert message in found.json()["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "message"),
+    [
+        ("POST", "/v1/experiments", {}, "is missing"),
+        ("POST", "/v1/experiments", {"name": "a", "dimension": 0}, "must be at least 1"),
+        ("POST", "/v1/experiments", {"name": "a", "dimension": 2000}, "must be at most 1000"),
+        ("POST", "/v1/experiments", {"name": "a", "dimension": "2"}, "must be a whole number"),
+        ("POST", "/v1/experiments", {"name": "a", "noise": 0}, "must be above 0"),
+        ("POST", "/v1/experiments", {"name": "a", "seed": 2**63}, "must be below"),
+        ("POST", "/v1/experiments", {"name": "a", "rewards": "x"}, "'gaussian' or 'bernoulli'"),
+        ("GET", "/v1/experiments/unread/log?after=x", None, "must be a whole number"),
+        ("GET", "/v1/experiments/unread/log?format=x", None, "'json' or 'parquet'"),
+    ],
+)
+def test_settings_and_parameters_have_plain_sentences_too(server, method, path, body, message):
+    status, _, text = refusal(server.client.request(method, path, json=body))
+    assert (status, message in text) == (422, True), text
 
 
 def test_lists_of_nothing_are_answered_with_nothing(server):

@@ -55,11 +55,11 @@ MESSAGES = {
     "model_attributes_type": "must be an object {{...}}",
     "model_type": "must be an object {{...}}",
     "string_too_long": "must have at most {max_length} characters",
-    "string_too_short": "must have at least {min_length} characters",
+    "string_too_short": "must not be empty",
     "string_type": "must be text",
     "string_unicode": "must be valid Unicode",
     "too_long": "must have at most {max_length} items",
-    "too_short": "must have at least {min_length} items",
+    "too_short": "must not be empty",
 }
 PATTERNS = {
     NAME_PATTERN: "must be letters, digits, spaces and _.~-, the first a letter, a digit or _",
