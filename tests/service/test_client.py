@@ -5,6 +5,7 @@ import socket
 import time
 from hashlib import sha256
 
+import httpx
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,7 +15,7 @@ from tests.service.fake_server import AT, FakeService, make_app, serving
 from thrifty.errors import InvalidInput, ServiceError, Unreachable
 from thrifty.service.client.client import RemoteExperiment
 from thrifty.service.client.replies import RemoteDecision
-from thrifty.service.client.retries import Answer, failure
+from thrifty.service.client.retries import failure
 from thrifty.service.server.refusals import Conflict
 from thrifty.service.storage.tokens import Token
 
@@ -400,5 +401,6 @@ def test_where_no_service_runs():
 
 
 def test_an_error_about_a_token_says_how_to_pass_one():
-    error = failure(Answer(401, {"error": {"where": "Authorization", "message": "no"}}, None))
+    refused = {"error": {"where": "Authorization", "message": "no"}}
+    error = failure(httpx.Response(401, json=refused))
     assert "THRIFTY_TOKEN" in str(error)

@@ -2,9 +2,12 @@
 
 import random
 import time
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING
 
 from thrifty.errors import ServiceError, ThriftyError
+
+if TYPE_CHECKING:
+    import httpx
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0  # seconds, at most, after the first failure and after any
 REFUSED = (429, 503)  # the request was not carried out
@@ -32,31 +35,29 @@ class Attempts:
         return wait
 
 
-class Answer(NamedTuple):
-    """An HTTP answer, whoever has received it."""
-
-    status: int
-    content: Any  # JSON; None if it was none
-    retry_after: str | None
-
-
-def failure(answer: Answer) -> ServiceError | None:
+def failure(response: "httpx.Response") -> ServiceError | None:
     """The error in an answer; none if the request was carried out."""
-    if 200 <= answer.status < 300 and answer.content is not None:
+    if response.is_success:
         return None
     try:
-        error = answer.content["error"]
+        error = response.json()["error"]
         where, message = str(error["where"]), str(error["message"])
-    except (KeyError, TypeError):
-        where, message = "", f"not an answer of a thrifty service (status {answer.status})"
-    if answer.status == 401:
+    except (KeyError, TypeError, ValueError):
+        return no_answer(response)
+    if response.status_code == 401:
         message += "; pass one as token=, or to commands as --token or THRIFTY_TOKEN"
-    return ServiceError(message, status=answer.status, where=where)
+    return ServiceError(message, status=response.status_code, where=where)
 
 
-def asked_pause(answer: Answer) -> float:
+def no_answer(response: "httpx.Response") -> ServiceError:
+    """Something else than a service has answered."""
+    message = f"not an answer of a thrifty service (status {response.status_code})"
+    return ServiceError(message, status=response.status_code)
+
+
+def asked_pause(response: "httpx.Response") -> float:
     """Seconds that the server asks to wait; 0 if it does not say, or gives a date."""
     try:
-        return max(0.0, float(answer.retry_after or 0))
+        return max(0.0, float(response.headers.get("Retry-After", 0)))
     except ValueError:
         return 0.0

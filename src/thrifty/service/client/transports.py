@@ -6,10 +6,17 @@ from typing import Any, TypeVar
 
 import httpx
 
-from thrifty.errors import InvalidInput, ServiceError, Unreachable
+from thrifty.errors import InvalidInput, Unreachable
 from thrifty.numerics.arrays import positive_number
 from thrifty.service.client.requests import Request
-from thrifty.service.client.retries import BROKEN, REFUSED, Answer, Attempts, asked_pause, failure
+from thrifty.service.client.retries import (
+    BROKEN,
+    REFUSED,
+    Attempts,
+    asked_pause,
+    failure,
+    no_answer,
+)
 
 T = TypeVar("T")
 NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
@@ -52,12 +59,11 @@ class Connection:
         self, attempts: Attempts, request: Request[Any], response: httpx.Response
     ) -> float | None:
         """Seconds to wait after an answer, None if there is nothing to wait for, or its error."""
-        answer = _answer(response)
-        error = failure(answer)
+        error = failure(response)
         if error is None:
             return None
-        if answer.status in REFUSED or (answer.status in BROKEN and request.repeatable):
-            return attempts.pause(error, asked_pause(answer))
+        if error.status in REFUSED or (error.status in BROKEN and request.repeatable):
+            return attempts.pause(error, asked_pause(response))
         raise error
 
 
@@ -66,8 +72,7 @@ def read(request: Request[T], response: httpx.Response) -> T:
     try:
         return request.read(response.json())
     except (KeyError, TypeError, ValueError) as error:
-        message = f"not an answer of a thrifty service: {error!r}"
-        raise ServiceError(message, status=response.status_code) from error
+        raise no_answer(response) from error
 
 
 class Transport:
@@ -120,14 +125,6 @@ class AsyncTransport:
     async def close(self) -> None:
         """Close all connections."""
         await self._http.aclose()
-
-
-def _answer(response: httpx.Response) -> Answer:
-    try:
-        content = response.json()
-    except ValueError:
-        content = None
-    return Answer(response.status_code, content, response.headers.get("Retry-After"))
 
 
 def _checked_url(url: object) -> str:
