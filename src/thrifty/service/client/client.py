@@ -171,7 +171,9 @@ class _Experiment:
         contexts: of each the name or the features, or a mapping with context or features, and
         perhaps names, available and id.
         """
-        bodies = [decision_body(one, self._columns, f"[{i}].") for i, one in enumerate(contexts)]
+        bodies = [
+            decision_body(context, self._columns, f"[{i}].") for i, context in enumerate(contexts)
+        ]
         read = lambda reply: [*map(read_decision, reply)]  # noqa: E731
         return Request("POST", f"{self._path}/decisions", read, bodies)
 

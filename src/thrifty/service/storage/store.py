@@ -6,25 +6,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import sqlalchemy as sa
 from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from alembic.util import CommandError
 from pydantic_core import from_json, to_json
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Engine,
-    Select,
-    create_engine,
-    delete,
-    event,
-    func,
-    insert,
-    select,
-    text,
-)
+from sqlalchemy import Connection
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
@@ -111,7 +100,7 @@ class EventStore:
         """The time of the database, which all servers share, in microseconds."""
         if not self.shared:
             return now()
-        seconds = connection.execute(text("SELECT extract(epoch FROM clock_timestamp())"))
+        seconds = connection.execute(sa.text("SELECT extract(epoch FROM clock_timestamp())"))
         return int(seconds.scalar_one() * 1_000_000)
 
     def close(self) -> None:
@@ -169,8 +158,8 @@ def events_about_all(connection: Connection, experiment: str, kind: str) -> list
     return [_event(row) for row in connection.execute(query)]
 
 
-def _events(experiment: str, *conditions: ColumnElement[bool]) -> Select[Any]:
-    return select(*_EVENT).where(EVENTS.c.experiment == experiment, *conditions)
+def _events(experiment: str, *conditions: sa.ColumnElement[bool]) -> sa.Select[Any]:
+    return sa.select(*_EVENT).where(EVENTS.c.experiment == experiment, *conditions)
 
 
 def find_decisions(
@@ -196,7 +185,7 @@ def _event(row: Any) -> Event:
 
 def add_experiment(connection: Connection, name: str, at: int) -> None:
     """Add an experiment; its log must be begun in the same transaction."""
-    connection.execute(insert(EXPERIMENTS).values(name=name, at=at, status="active"))
+    connection.execute(sa.insert(EXPERIMENTS).values(name=name, at=at, status="active"))
 
 
 def set_status(connection: Connection, name: str, status: str) -> None:
@@ -205,13 +194,13 @@ def set_status(connection: Connection, name: str, status: str) -> None:
 
 def statuses(connection: Connection) -> dict[str, str]:
     """The status of each experiment, by name."""
-    query = select(EXPERIMENTS.c.name, EXPERIMENTS.c.status).order_by(EXPERIMENTS.c.name)
+    query = sa.select(EXPERIMENTS.c.name, EXPERIMENTS.c.status).order_by(EXPERIMENTS.c.name)
     return {row.name: row.status for row in connection.execute(query)}
 
 
 def last_seq(connection: Connection, experiment: str) -> int:
     """The sequence number of the last event; 0 if there is none."""
-    query = select(func.max(EVENTS.c.seq)).where(EVENTS.c.experiment == experiment)
+    query = sa.select(sa.func.max(EVENTS.c.seq)).where(EVENTS.c.experiment == experiment)
     return connection.execute(query).scalar() or 0
 
 
@@ -220,12 +209,12 @@ def save_snapshot(
 ) -> None:
     """Add a snapshot; of earlier ones only the last, and those at `keep`, remain."""
     mine, seq = SNAPSHOTS.c.experiment == experiment, SNAPSHOTS.c.seq
-    connection.execute(delete(SNAPSHOTS).where(mine, seq == snapshot.seq))
+    connection.execute(sa.delete(SNAPSHOTS).where(mine, seq == snapshot.seq))
     row = {"experiment": experiment, "at": now(), **snapshot._asdict()}
-    connection.execute(insert(SNAPSHOTS).values(row))
-    newest_first = connection.execute(select(seq).where(mine).order_by(seq.desc())).scalars()
+    connection.execute(sa.insert(SNAPSHOTS).values(row))
+    newest_first = connection.execute(sa.select(seq).where(mine).order_by(seq.desc())).scalars()
     if old := set(newest_first.all()[2:]) - set(keep):
-        connection.execute(delete(SNAPSHOTS).where(mine, seq.in_(old)))
+        connection.execute(sa.delete(SNAPSHOTS).where(mine, seq.in_(old)))
 
 
 def last_snapshot(
@@ -245,12 +234,12 @@ def snapshots_by(connection: Connection, experiment: str, code: str) -> dict[int
     return {row.seq: bytes(row.state) for row in rows}
 
 
-def _snapshots(experiment: str) -> Select[Any]:
+def _snapshots(experiment: str) -> sa.Select[Any]:
     columns = SNAPSHOTS.c.seq, SNAPSHOTS.c.code, SNAPSHOTS.c.state
-    return select(*columns).where(SNAPSHOTS.c.experiment == experiment)
+    return sa.select(*columns).where(SNAPSHOTS.c.experiment == experiment)
 
 
-def migrate(engine: Engine) -> None:
+def migrate(engine: sa.Engine) -> None:
     """Bring the schema up to date, from whatever version it has."""
     config, shown = Config(), engine.url.render_as_string(hide_password=True)
     config.set_main_option("script_location", str(MIGRATIONS))
@@ -260,8 +249,8 @@ def migrate(engine: Engine) -> None:
             if MigrationContext.configure(connection).get_current_revision() == newest:
                 return
             if engine.dialect.name != "sqlite":  # one server at a time
-                connection.execute(text("SET LOCAL lock_timeout = 0"))
-                connection.execute(text("SELECT pg_advisory_xact_lock(7417117)"))
+                connection.execute(sa.text("SET LOCAL lock_timeout = 0"))
+                connection.execute(sa.text("SELECT pg_advisory_xact_lock(7417117)"))
             config.attributes["connection"] = connection
             command.upgrade(config, "head")
     except CommandError:
@@ -271,7 +260,7 @@ def migrate(engine: Engine) -> None:
         raise BadFile(f"{shown}: the store cannot be opened: {reason}") from None
 
 
-def _engine(url: str) -> Engine:
+def _engine(url: str) -> sa.Engine:
     """A connection pool for a URL; a path is that of a SQLite file."""
     if "://" not in url:
         url = f"sqlite:///{url}"
@@ -279,20 +268,20 @@ def _engine(url: str) -> Engine:
         parsed = make_url(url)
         if parsed.get_backend_name() == "postgresql":
             parsed = parsed.set(drivername="postgresql+psycopg")
-            engine = create_engine(
+            engine = sa.create_engine(
                 parsed, pool_pre_ping=True, connect_args=_PATIENCE, hide_parameters=True
             )
-            event.listen(engine, "connect", _set_up_postgresql)
+            sa.event.listen(engine, "connect", _set_up_postgresql)
             return engine
         if parsed.get_backend_name() != "sqlite" or not parsed.database:
             raise ArgumentError
-        engine = create_engine(parsed, hide_parameters=True)
+        engine = sa.create_engine(parsed, hide_parameters=True)
     except (ArgumentError, NoSuchModuleError):
         kind = url.partition("://")[0]
         message = f"{kind}://... is no store: pass a file, or postgresql://user:password@host/name"
         raise InvalidInput("store", message) from None
-    event.listen(engine, "connect", _set_up_sqlite)
-    event.listen(engine, "begin", _begin_sqlite)
+    sa.event.listen(engine, "connect", _set_up_sqlite)
+    sa.event.listen(engine, "begin", _begin_sqlite)
     return engine
 
 
