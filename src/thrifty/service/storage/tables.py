@@ -1,10 +1,21 @@
 """The tables of the store. Migrations (migrations/versions) make and change them."""
 
+from typing import Any
+
 import sqlalchemy as sa
 
 METADATA = sa.MetaData()
 LONGEST_NAME = 100  # of experiments and of decisions' ids, in characters
 NAME = sa.String(LONGEST_NAME)
+
+
+def _key() -> list[sa.Column[Any]]:
+    """The columns that tell an event, or the state after it, from all others."""
+    return [
+        sa.Column("experiment", NAME, primary_key=True),
+        sa.Column("seq", sa.BigInteger, primary_key=True, autoincrement=False),
+    ]
+
 
 # at: microseconds since 1970, UTC
 EXPERIMENTS = sa.Table(
@@ -19,8 +30,7 @@ EXPERIMENTS = sa.Table(
 EVENTS = sa.Table(
     "events",
     METADATA,
-    sa.Column("experiment", NAME, primary_key=True),
-    sa.Column("seq", sa.BigInteger, primary_key=True, autoincrement=False),
+    *_key(),
     sa.Column("kind", sa.String(20), nullable=False),
     sa.Column("at", sa.BigInteger, nullable=False),
     sa.Column("decision", NAME),
@@ -32,8 +42,7 @@ EVENTS = sa.Table(
 SNAPSHOTS = sa.Table(
     "snapshots",
     METADATA,
-    sa.Column("experiment", NAME, primary_key=True),
-    sa.Column("seq", sa.BigInteger, primary_key=True, autoincrement=False),
+    *_key(),
     sa.Column("at", sa.BigInteger, nullable=False),
     sa.Column("code", sa.String(64), nullable=False),
     sa.Column("state", sa.LargeBinary, nullable=False),
