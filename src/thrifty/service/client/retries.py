@@ -14,6 +14,10 @@ REFUSED = (429, 503)  # the request was not carried out
 BROKEN = (502, 504)  # of a proxy, which has lost the server: as if the connection had broken
 
 
+class Pause(float):
+    """Seconds to wait before the next attempt."""
+
+
 class Attempts:
     """The attempts at one request: so many retries, and so many seconds for all together."""
 
@@ -21,8 +25,8 @@ class Attempts:
         self._left, self._until = retries, time.monotonic() + seconds
         self._pause = FIRST_PAUSE
 
-    def pause(self, error: ThriftyError, least: float = 0.0) -> float:
-        """Seconds to wait before the next attempt; raises the error if there is none.
+    def pause(self, error: ThriftyError, least: float = 0.0) -> Pause:
+        """What to wait before the next attempt; raises the error if there is none.
 
         The pause doubles from failure to failure, times a random number: clients that failed
         together do not come back together. least: what the server has asked for.
@@ -32,7 +36,7 @@ class Attempts:
             raise error
         self._left -= 1
         self._pause = min(2 * self._pause, LONGEST_PAUSE)
-        return wait
+        return Pause(wait)
 
 
 def failure(response: "httpx.Response") -> ServiceError | None:

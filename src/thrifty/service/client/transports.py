@@ -13,6 +13,7 @@ from thrifty.service.client.retries import (
     BROKEN,
     REFUSED,
     Attempts,
+    Pause,
     asked_pause,
     failure,
     no_answer,
@@ -45,34 +46,32 @@ class Connection:
             "headers": {} if content is None else {"Content-Type": "application/json"},
         }
 
-    def after_break(
-        self, attempts: Attempts, request: Request[Any], error: httpx.TransportError
-    ) -> float:
-        """Seconds to wait after a connection that failed, or else its error."""
+    def after(
+        self,
+        attempts: Attempts,
+        request: Request[T],
+        outcome: httpx.Response | httpx.TransportError,
+    ) -> T | Pause:
+        """The reply to a request, or a pause before the next attempt; raises what ends it."""
+        if isinstance(outcome, httpx.TransportError):
+            return attempts.pause(self._unreachable(request, outcome))
+        error = failure(outcome)
+        if error is None:
+            try:
+                return request.read(outcome.json())
+            except (KeyError, TypeError, ValueError) as fault:
+                raise no_answer(outcome) from fault
+        if error.status in REFUSED or (error.status in BROKEN and request.repeatable):
+            return attempts.pause(error, asked_pause(outcome))
+        raise error
+
+    def _unreachable(self, request: Request[Any], error: httpx.TransportError) -> Unreachable:
+        """What to say if a connection goes on failing; raised where a repetition could do harm."""
         what, sent = str(error) or type(error).__name__, not isinstance(error, NOT_SENT)
         if sent and not request.repeatable:
             raise Unreachable(f"{self.url}: {what}; whether the change was made is not known")
         hint = "" if sent else "; is the service running there?"
-        return attempts.pause(Unreachable(f"{self.url}: {what}{hint}"))
-
-    def after_answer(
-        self, attempts: Attempts, request: Request[Any], response: httpx.Response
-    ) -> float | None:
-        """Seconds to wait after an answer, None if there is nothing to wait for, or its error."""
-        error = failure(response)
-        if error is None:
-            return None
-        if error.status in REFUSED or (error.status in BROKEN and request.repeatable):
-            return attempts.pause(error, asked_pause(response))
-        raise error
-
-
-def read(request: Request[T], response: httpx.Response) -> T:
-    """The reply to a request."""
-    try:
-        return request.read(response.json())
-    except (KeyError, TypeError, ValueError) as error:
-        raise no_answer(response) from error
+        return Unreachable(f"{self.url}: {what}{hint}")
 
 
 class Transport:
@@ -86,15 +85,15 @@ class Transport:
         """Send a request, perhaps several times, and read the reply."""
         attempts, arguments = self.connection.start(request, closed=self._http.is_closed)
         while True:
+            outcome: httpx.Response | httpx.TransportError
             try:
-                response = self._http.request(**arguments)
+                outcome = self._http.request(**arguments)
             except httpx.TransportError as error:
-                pause: float | None = self.connection.after_break(attempts, request, error)
-            else:
-                pause = self.connection.after_answer(attempts, request, response)
-            if pause is None:
-                return read(request, response)
-            time.sleep(pause)
+                outcome = error
+            reply = self.connection.after(attempts, request, outcome)
+            if not isinstance(reply, Pause):
+                return reply
+            time.sleep(reply)
 
     def close(self) -> None:
         """Close all connections."""
@@ -112,15 +111,15 @@ class AsyncTransport:
         """Send a request, perhaps several times, and read the reply."""
         attempts, arguments = self.connection.start(request, closed=self._http.is_closed)
         while True:
+            outcome: httpx.Response | httpx.TransportError
             try:
-                response = await self._http.request(**arguments)
+                outcome = await self._http.request(**arguments)
             except httpx.TransportError as error:
-                pause: float | None = self.connection.after_break(attempts, request, error)
-            else:
-                pause = self.connection.after_answer(attempts, request, response)
-            if pause is None:
-                return read(request, response)
-            await asyncio.sleep(pause)
+                outcome = error
+            reply = self.connection.after(attempts, request, outcome)
+            if not isinstance(reply, Pause):
+                return reply
+            await asyncio.sleep(reply)
 
     async def close(self) -> None:
         """Close all connections."""
