@@ -66,13 +66,16 @@ class Experiment:
     def check_decision(self, asked: dict[str, Any]) -> None:
         """Raise what `decide` would raise about what is asked."""
         (needed, also), others = (OF_LISTED, OF_OPEN) if self.listed else (OF_OPEN, OF_LISTED)
-        kind = "listed: name one of them" if self.listed else "open: pass features of the arms"
         if asked.get(needed) is None:
-            raise InvalidInput(needed, f"contexts are {kind}")
+            raise InvalidInput(needed, self._how_to_ask())
         for key in others:
             if asked.get(key) is not None:
-                raise InvalidInput(key, f"contexts are {kind}, without {key}")
+                raise InvalidInput(key, f"{self._how_to_ask()}, without {key}")
         self.learner.check_offer(asked[needed], asked.get(also))
+
+    def _how_to_ask(self) -> str:
+        how = "listed: name one of them" if self.listed else "open: pass features of the arms"
+        return f"contexts are {how}"
 
     def decide(self, id: str, asked: dict[str, Any], at: int) -> Event:
         """Take a decision that was checked; asked: context or features, names, available."""
@@ -136,8 +139,9 @@ class Experiment:
     # what events do
 
     def _choose(self, offer: dict[str, Any]) -> th.Decision:
-        needed, also = OF_LISTED if self.listed else OF_OPEN
-        return self.learner.choose(offer[needed], offer.get(also))
+        if "context" in offer:
+            return self.learner.choose(offer["context"], offer.get("available"))
+        return self.learner.choose(offer["features"], offer.get("names"))
 
     def _decided(self, id: str, offer: dict[str, Any], decision: th.Decision, at: int) -> Event:
         self.pending[id] = _new(PendingDecision, (decision.id, at))  # faster than a call of it

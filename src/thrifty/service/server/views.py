@@ -98,8 +98,16 @@ def _finite(error: float) -> float | None:
 def decision_reply(event: Event) -> dict[str, Any]:
     """A DecisionReply."""
     body = event.body
-    answered = {key: body[key] for key in DECIDED}
-    return {"id": event.decision, "seq": event.seq, "context": body.get("context"), **answered}
+    return {
+        "id": event.decision,
+        "seq": event.seq,
+        "context": body.get("context"),
+        "arm": body["arm"],
+        "name": body["name"],
+        "label": body["label"],
+        "probability": body["probability"],
+        "gap": body["gap"],
+    }
 
 
 def decision_detail(experiment: Experiment, events: dict[str, Event]) -> dict[str, Any]:
