@@ -112,6 +112,18 @@ def test_a_replay_gives_the_same_bytes_from_anywhere(policy, kind):
         assert replayed.seq == player.experiment.seq
 
 
+def test_a_snapshot_has_the_keys_of_released_versions():
+    """Stores are read for ever, and older servers of the same store may read it, too."""
+    experiment = Experiment("e", settings_of("thrifty", LISTED), 0)
+    experiment.decide("first", {"context": "phone"}, 5)
+    saved = json.loads(experiment.to_bytes().partition(b"\n")[2])
+    keys = "name settings created status seq waiting counts cost reward_sum history"
+    assert list(saved) == keys.split()
+    assert saved["waiting"] == {"first": [0, 5]}
+    assert list(saved["counts"]) == ["decisions", "rewards", "expired", "explored"]
+    assert list(saved["history"]) == ["size", "stretches"]
+
+
 def test_decisions_expire_with_a_reward_or_with_none_and_the_oldest_first():
     experiment = Experiment("e", settings_of("thrifty", LISTED, expire={"after_s": 10}), 0)
     for id, at in (("first", 0), ("second", 4 * SECOND)):
