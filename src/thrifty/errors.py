@@ -53,7 +53,8 @@ class MissingPackage(ThriftyError, ImportError):
     """A package that is not installed; the message says how to install it."""
 
     def __init__(self, needed_by: str, package: str, extra: str) -> None:
-        super().__init__(f"{needed_by} needs {package}: pip install 'thrifty[{extra}]'")
+        install = f"in the folder of thrifty's sources run: pip install '.[{extra}]'"
+        super().__init__(f"{needed_by} needs {package}; {install}")
 
     @classmethod
     def check(cls, needed_by: str, *packages: str, extra: str = "study") -> None:

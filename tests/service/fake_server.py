@@ -18,9 +18,14 @@ import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse, PlainTextResponse
 
+from thrifty.service.server.guard import check
 from thrifty.service.server.refusals import Conflict, NotFound, Refusal
-from thrifty.service.server.schemas import Change, DecisionRequest, NewExperiment, RewardRequest
-from thrifty.service.storage.tokens import check
+from thrifty.service.server.schemas import (
+    DecisionRequest,
+    ExperimentChange,
+    NewExperiment,
+    RewardRequest,
+)
 
 AT = "2026-01-02T03:04:05.000006Z"
 PAGE = 3  # entries of the log in an answer
@@ -107,7 +112,7 @@ def make_app(service):
         return service.experiment(name)
 
     @app.patch(base + "/{name}")
-    async def change(name: str, change: Change):
+    async def change(name: str, change: ExperimentChange):
         service.experiment(name).update(change.model_dump(exclude_none=True))
         return service.experiment(name)
 

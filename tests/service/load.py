@@ -9,7 +9,7 @@ from threading import Event, Lock, Thread
 import httpx
 
 from thrifty.service.server.loading import audit
-from thrifty.service.storage.store import Store, all_events
+from thrifty.service.storage.store import EventStore, all_events
 
 LISTED = {
     "name": "listed",
@@ -162,7 +162,7 @@ def check(account, store_url):
     with account.lock:
         decided, rewarded = dict(account.decided), dict(account.rewarded)
     assert account.faults == []
-    store = Store(store_url)
+    store = EventStore(store_url)
     try:
         with store.reading() as connection:
             for name in ("listed", "open"):
@@ -170,7 +170,7 @@ def check(account, store_url):
                 _check_asked(account, name, events)
                 _check_acknowledged(_own(decided, name), _own(rewarded, name), events)
                 found = audit(connection, name)
-                assert found.seq is None, found.sentence(name)
+                assert found.seq is None, (name, found)
                 assert found.unverified == 0
     finally:
         store.close()

@@ -14,15 +14,17 @@ from thrifty.service.server.page_files import page_router
 from thrifty.service.server.schemas import (
     ArmEstimate,
     Bucket,
-    Change,
     Counts,
     DecisionDetail,
     DecisionReply,
+    ExperimentChange,
     ExperimentLine,
     ExperimentReply,
     Exploration,
     Why,
 )
+from thrifty.service.server.sentences import ending, reason
+from thrifty.service.storage.store import Event
 
 HOSTILE = "<script>document.title='hit'</script><img src=x onerror=\"document.title='hit'\">"
 START = 1_760_000_000  # seconds since 1970: a day in October 2025
@@ -120,18 +122,22 @@ def decision(number, arms, rng):
         {**arm.model_dump(exclude={"context"}), "gap": best - arm.mean, "chosen": i == chosen}
         for i, arm in enumerate(arms)
     ]
-    text = f"{reply.context}: {reply.name} ({reply.label})\n  " + "\n  ".join(
-        f"{arm.name}: mean {arm.mean:.4g}" for arm in arms
-    )
     at = START + 3600 * 119 + number
-    waits = number % 5 == 0
+    pending = number % 5 == 0
+    reward = None if pending else round(float(rng.normal(0.6, 0.4)), 4)
+    made = Event(number, "decision", int(at * 1e6), reply.id, reply.model_dump())
+    ended = Event(number + 1, "reward", int((at + 42) * 1e6), reply.id, {"reward": reward})
     return DecisionDetail(
         decision=reply,
         at=utc(at),
-        status="waiting" if waits else "rewarded",
-        reward=None if waits else round(float(rng.normal(0.6, 0.4)), 4),
-        rewarded_at=None if waits else utc(at + 42),
-        why=Why(text=text, arms=compared),
+        status="waiting" if pending else "rewarded",
+        reward=reward,
+        rewarded_at=None if pending else utc(at + 42),
+        why=Why(
+            text=reason(made.body, compared),
+            outcome=ending(made, None if pending else ended),
+            arms=compared,
+        ),
     )
 
 
@@ -202,7 +208,7 @@ def make_app(canned):
         return canned.experiments[name]
 
     @app.patch("/v1/experiments/{name:path}", response_model=ExperimentReply)
-    def change(name: str, body: Change):
+    def change(name: str, body: ExperimentChange):
         if canned.refuses_changes:
             return refuse(403, "Authorization", "a token with the scope admin expected")
         changed = canned.experiments[name].model_copy(update={"status": body.status})

@@ -13,7 +13,7 @@ import uvicorn
 from thrifty.service.server.app import make_app
 from thrifty.service.server.gate import Limits
 from thrifty.service.server.loading import audit
-from thrifty.service.storage.store import Event, Store, all_events, statuses
+from thrifty.service.storage.store import Event, EventStore, all_events, statuses
 
 LISTED = [
     {"name": "phone", "arms": [[1, 0], [0, 1], [0.9, 0.5]], "arm_names": ["a", "b", "c"]},
@@ -73,11 +73,11 @@ def serving(store: Path, limits: Limits | None = None) -> Iterator[Running]:
 
 def audit_all(path: Path) -> int:
     """Audit every experiment of a store that no server uses; returns the number of decisions."""
-    store, decisions = Store(str(path)), 0
+    store, decisions = EventStore(str(path)), 0
     with store.reading() as connection:
         for name in statuses(connection):
             found = audit(connection, name)
-            assert (found.seq, found.unverified) == (None, 0), found.sentence(name)
+            assert (found.seq, found.unverified) == (None, 0), (name, found)
             decisions += found.decisions
     store.close()
     return decisions

@@ -162,18 +162,44 @@ def test_what_is_not_json_is_400(server, body, headers, where):
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ('{"context" "phone"}', "not JSON: Expecting ':' delimiter at character 11"),
-        ('{"contxt": "phone"}', "there is no such key"),
-        ('{"context": 3}', "text expected"),
-        ('{"context": "phone", "id": "a/b"}', "letters, digits, spaces and _.~- expected"),
-        ('{"context": "a\\u0007"}', "text without control characters expected"),
-        ("3", "an object {...} expected"),
+        ('{"context" "phone"}', "invalid JSON: Expecting ':' delimiter at character 11"),
+        ('{"contxt": "phone"}', "unknown key"),
+        ('{"context": 3}', "must be text"),
+        ('{"context": "phone", "id": "a/b"}', "must be letters, digits, spaces and _.~-"),
+        ('{"context": "a\\u0007"}', "without control characters"),
+        ("3", "must be an object {...}"),
+        ('{"features": 3}', "must be a list [...]"),
+        ('{"features": []}', "must not be empty"),
+        ('{"features": [["x"]]}', "must be a number"),
+        ('{"features": [[1e999]]}', "must be a finite number"),
+        ('{"context": ""}', "must not be empty"),
+        ('{"context": "%s"}' % ("x" * 201), "must have at most 200 characters"),
+        ('{"context": "\\ud800"}', "must be valid Unicode"),
     ],
 )
 def test_mistakes_are_told_without_words_of_python(server, body, message):
     path = ensure(server, "unread")
     found = server.client.post(f"{path}/decisions", content=body, headers=JSON)
     assert message in found.json()["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "message"),
+    [
+        ("POST", "/v1/experiments", {}, "is missing"),
+        ("POST", "/v1/experiments", {"name": "a", "dimension": 0}, "must be at least 1"),
+        ("POST", "/v1/experiments", {"name": "a", "dimension": 2000}, "must be at most 1000"),
+        ("POST", "/v1/experiments", {"name": "a", "dimension": "2"}, "must be a whole number"),
+        ("POST", "/v1/experiments", {"name": "a", "noise": 0}, "must be above 0"),
+        ("POST", "/v1/experiments", {"name": "a", "seed": 2**63}, "must be below"),
+        ("POST", "/v1/experiments", {"name": "a", "rewards": "x"}, "'gaussian' or 'bernoulli'"),
+        ("GET", "/v1/experiments/unread/log?after=x", None, "must be a whole number"),
+        ("GET", "/v1/experiments/unread/log?format=x", None, "'json' or 'parquet'"),
+    ],
+)
+def test_settings_and_parameters_have_plain_sentences_too(server, method, path, body, message):
+    status, _, text = refusal(server.client.request(method, path, json=body))
+    assert (status, message in text) == (422, True), text
 
 
 def test_lists_of_nothing_are_answered_with_nothing(server):
@@ -466,6 +492,8 @@ def test_decisions_are_shown_with_their_reasons_the_newest_first(server):
     assert [arm["name"] for arm in arms] == ["a", "c"]
     assert [arm["name"] for arm in arms if arm["chosen"]] == [detail["decision"]["name"]]
     assert detail["why"]["text"].startswith(detail["decision"]["name"])
+    assert "Its reward was 0.5" in detail["why"]["outcome"]
+    assert "not come yet" in shown[0]["why"]["outcome"]
     unknown = server.client.get(f"{path}/decisions/none")
     assert refusal(unknown) == (404, "decision", "no decision none")
     for last in (0, 101, "many"):

@@ -58,7 +58,7 @@ def _commands():
         ("arms of a context, or of a decision", schemas.MOST_ARMS),
         ("contexts of an experiment", schemas.MOST_CONTEXTS),
         ("features of an arm", schemas.MOST_DIMENSIONS),
-        ("decisions of an experiment without a reward", experiment.MOST_WAITING),
+        ("decisions of an experiment without a reward", experiment.MOST_PENDING),
         ("requests in flight", gate.Limits().in_flight),
         ("requests that wait for the writer", writer.MOST_QUEUED),
         ("events of one answer of the log", store.PAGE),

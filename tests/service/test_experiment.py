@@ -5,11 +5,12 @@ import random
 
 import pytest
 
+from thrifty.cli.serving import audit_sentence
 from thrifty.errors import InvalidInput, ThriftyError
 from thrifty.service.server.experiment import CREATED, Experiment, check_settings
 from thrifty.service.server.history import MOST, History
 from thrifty.service.server.loading import audit, code, load, take_snapshot
-from thrifty.service.storage.store import Event, Store, add_experiment, append, save_snapshot
+from thrifty.service.storage.store import Event, EventStore, add_experiment, append, save_snapshot
 from thrifty.service.storage.tables import EVENTS
 
 LISTED = {
@@ -72,8 +73,8 @@ class Player:
         self.log.append(self.experiment.decide(id, asked, self.at))
 
     def _reward(self):
-        if self.experiment.waiting:
-            id = self.rng.choice(list(self.experiment.waiting))
+        if self.experiment.pending:
+            id = self.rng.choice(list(self.experiment.pending))
             self.log.append(self.experiment.reward(id, self.rng.gauss(0.5, 1), self.at))
 
     def _change(self):
@@ -111,6 +112,18 @@ def test_a_replay_gives_the_same_bytes_from_anywhere(policy, kind):
         assert replayed.seq == player.experiment.seq
 
 
+def test_a_snapshot_has_the_keys_of_released_versions():
+    """Stores are read for ever, and older servers of the same store may read it, too."""
+    experiment = Experiment("e", settings_of("thrifty", LISTED), 0)
+    experiment.decide("first", {"context": "phone"}, 5)
+    saved = json.loads(experiment.to_bytes().partition(b"\n")[2])
+    keys = "name settings created status seq waiting counts cost reward_sum history"
+    assert list(saved) == keys.split()
+    assert saved["waiting"] == {"first": [0, 5]}
+    assert list(saved["counts"]) == ["decisions", "rewards", "expired", "explored"]
+    assert list(saved["history"]) == ["size", "stretches"]
+
+
 def test_decisions_expire_with_a_reward_or_with_none_and_the_oldest_first():
     experiment = Experiment("e", settings_of("thrifty", LISTED, expire={"after_s": 10}), 0)
     for id, at in (("first", 0), ("second", 4 * SECOND)):
@@ -144,7 +157,10 @@ def test_an_expiry_reward_that_cannot_be_learned_is_refused_in_advance():
 @pytest.fixture
 def logged(tmp_path):
     """A store with the log of an experiment, and who has played it."""
-    store, player = Store(str(tmp_path / "s.db")), Player(settings_of("lints", LISTED)).play(80)
+    store, player = (
+        EventStore(str(tmp_path / "s.db")),
+        Player(settings_of("lints", LISTED)).play(80),
+    )
     with store.begin() as connection:
         add_experiment(connection, "tried", player.log[0].at)
         append(connection, "tried", player.log)
@@ -162,7 +178,7 @@ def test_the_audit_of_an_untouched_log_passes_and_loading_gives_the_state(logged
     found = audit(connection, "tried")
     decisions = sum(event.kind == "decision" for event in player.log)
     assert found == (len(player.log) - 1, decisions, 0, None, "")
-    assert found.sentence("tried").endswith("all the same")
+    assert audit_sentence("tried", found).endswith("all the same")
     assert load(connection, "tried").experiment.to_bytes() == player.experiment.to_bytes()
 
 
@@ -174,7 +190,7 @@ def test_the_audit_names_the_first_decision_that_was_tampered_with(logged):
         rewrite(connection, event, body=json.dumps(body))
     found = audit(connection, "tried")
     assert found.seq == made[5].seq
-    assert found.sentence("tried").startswith(f"tried: event {made[5].seq} differs: ")
+    assert audit_sentence("tried", found).startswith(f"tried: event {made[5].seq} differs: ")
 
 
 def test_the_audit_finds_another_reward_by_the_decisions_after_it(logged):

@@ -21,7 +21,7 @@ from thrifty.service.server.actions import Create, Decide
 from thrifty.service.server.writer import Writer
 from thrifty.service.storage import leases
 from thrifty.service.storage.leases import LASTS, Leases
-from thrifty.service.storage.store import Event, Store, append, last_seq
+from thrifty.service.storage.store import Event, EventStore, append, last_seq
 
 KILLS = int(os.environ.get("THRIFTY_KILLS", "4"))
 LEASE = LASTS / 1e6  # seconds
@@ -139,17 +139,17 @@ def test_a_leader_that_was_paused_cannot_write(servers, store, account):
 def test_a_leader_that_is_paused_while_it_commits_keeps_no_lock(store, monkeypatch, before):
     monkeypatch.setattr(leases, "LASTS", 0)  # they have ended when others ask
     name, events = f"paused-{before}", [Event(n, "changed", 0, None, {}) for n in range(4)]
-    first, second = Store(store), Store(store)
+    first, second = EventStore(store), EventStore(store)
     paused, active = Leases(first, "first", "http://a"), Leases(second, "second", "http://b")
     with first.begin() as connection:
-        assert paused.acquire(connection, name) is None
+        paused.acquire(connection, name)
     with suppress(InternalError), first.begin() as connection:  # its connection was ended
         assert paused.lost(connection, [name]) == []
         append(connection, name, events[:before])
         begun = time.monotonic()  # here it is paused
         with second.begin() as other:
             other.execute(text("SET LOCAL lock_timeout = '10s'"))  # fails instead of waiting
-            assert active.acquire(other, name) is None
+            active.acquire(other, name)
         assert time.monotonic() - begun < LONGEST_GAP / 2
         append(connection, name, events[before:])
     with first.reading() as connection:
@@ -170,7 +170,7 @@ def test_a_leader_keeps_its_lease_while_it_reads_a_long_log(store, monkeypatch):
         time.sleep(2)
         return read(connection, name)
 
-    both = [Store(store), Store(store)]
+    both = [EventStore(store), EventStore(store)]
     writers = [Writer(one, f"slow-{n}", f"http://{n}") for n, one in enumerate(both)]
     for writer in writers:
         writer.start()
@@ -189,13 +189,13 @@ def test_a_leader_keeps_its_lease_while_it_reads_a_long_log(store, monkeypatch):
 
 
 def test_a_paused_server_that_makes_an_experiment_keeps_no_lock(store):
-    first, second = Store(store), Store(store)
+    first, second = EventStore(store), EventStore(store)
     paused, active = Leases(first, "first", "http://a"), Leases(second, "second", "http://b")
     with suppress(InternalError), first.begin() as connection:  # its connection was ended
-        assert paused.acquire(connection, "new") is None
+        paused.acquire(connection, "new")
         begun = time.monotonic()  # here it is paused
         with second.begin() as other:
-            assert active.acquire(other, "new") is None
+            active.acquire(other, "new")
         assert time.monotonic() - begun < LONGEST_GAP / 2
     for one in (first, second):
         one.close()
@@ -204,7 +204,7 @@ def test_a_paused_server_that_makes_an_experiment_keeps_no_lock(store):
 def test_a_store_that_several_servers_share_needs_an_address_for_each(store):
     done = thrifty("serve", "--store", store, "--host", "0.0.0.0")
     assert done.returncode == 2
-    assert done.stderr.startswith("thrifty: --url: the address at which other servers")
+    assert done.stderr.startswith("thrifty: --url: other servers of the store")
 
 
 def answers(writer, action):

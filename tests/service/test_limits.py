@@ -45,7 +45,7 @@ def test_too_many_requests_that_wait_are_503(server, monkeypatch):
 
 def test_too_many_decisions_without_a_reward_are_429(server, monkeypatch):
     path = server.make("outstanding")
-    monkeypatch.setattr(actions, "MOST_WAITING", 3)
+    monkeypatch.setattr(actions, "MOST_PENDING", 3)
     ask = f"{path}/decisions"
     made = server.client.post(ask, json=[{"id": f"d{n}", "context": "phone"} for n in range(2)])
     assert made.status_code == 200

@@ -13,7 +13,7 @@ from sqlalchemy import create_engine, inspect, text
 from tests.service.servers import audit_all
 from thrifty.service.server.experiment import Experiment
 from thrifty.service.server.loading import code
-from thrifty.service.storage.store import MIGRATIONS, Store
+from thrifty.service.storage.store import MIGRATIONS, EventStore
 from thrifty.service.storage.tables import METADATA
 
 RELEASED = ["0001"]
@@ -51,13 +51,13 @@ def test_a_store_of_any_version_becomes_what_the_tables_say(tmp_path, revision):
     path = tmp_path / "store.db"
     if revision is not None:
         _make(path, revision)
-    store = Store(str(path))
+    store = EventStore(str(path))
     with store.reading() as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True})
         assert compare_metadata(context, METADATA) == []
         newest = ScriptDirectory.from_config(alembic_config()).get_current_head()
         assert context.get_current_revision() == newest
-    fresh = Store(str(tmp_path / "fresh.db"))
+    fresh = EventStore(str(tmp_path / "fresh.db"))
     assert schema_of(store.engine) == schema_of(fresh.engine)
     store.close()
     fresh.close()
@@ -68,7 +68,7 @@ def test_a_store_is_opened_again_as_it_is(tmp_path):
     path = tmp_path / "store.db"
     _make(path, RELEASED[-1])
     for _ in range(2):
-        Store(str(path)).close()
+        EventStore(str(path)).close()
     assert audit_all(path) == 3
 
 

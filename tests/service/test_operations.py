@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import sqlite3
 import subprocess
 import time
@@ -211,6 +212,51 @@ def test_commands_about_a_store_that_is_not_there(tmp_path):
             done.stderr == f"thrifty: {path}: no such file; pass --store with that of the service\n"
         )
     assert not path.exists()
+
+
+@pytest.mark.parametrize("command", [("serve",), ("tokens", "make", "a", "--scope", "read")])
+def test_a_store_in_a_folder_that_does_not_exist_is_refused(tmp_path, command):
+    path = tmp_path / "none" / "store.db"
+    done = thrifty(*command, "--store", path)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"thrifty: {path}: ")
+    assert f"no folder {path.parent}" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_port_that_is_in_use_is_named(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+        done = thrifty("serve", "--store", tmp_path / "s.db", "--port", port)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"thrifty: --port: {port} is in use")
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_demonstration_needs_a_store_without_tokens(tmp_path):
+    path = tmp_path / "s.db"
+    assert thrifty("tokens", "make", "a", "--scope", "admin", "--store", path).returncode == 0
+    done = thrifty("serve", "--demo", "--store", path, "--port", 0)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert done.stderr.startswith("thrifty: --demo: ")
+
+
+@pytest.mark.parametrize(
+    ("content", "place", "word"),
+    [
+        ('{"name": "a",', "", "invalid JSON"),
+        ("[]", "", "object"),
+        ('{"dimension": 2}', ": name", "name of the experiment"),
+        ('{"name": "a", "dimensions": 2}', ": dimensions", "unknown key"),
+    ],
+)
+def test_a_file_that_makes_no_experiment_is_refused_with_its_place(tmp_path, content, place, word):
+    path = tmp_path / "new.json"
+    path.write_text(content)
+    done = thrifty("experiments", "create", path, "--url", "http://127.0.0.1:1")
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"thrifty: {path}{place}: ")
+    assert word in done.stderr
 
 
 def test_an_audit_of_a_store_without_experiments(tmp_path):

@@ -11,7 +11,7 @@ from thrifty.service.server.exports import parquet
 from thrifty.service.storage import store as stores
 from thrifty.service.storage.store import (
     Event,
-    Store,
+    EventStore,
     add_experiment,
     all_events,
     append,
@@ -23,7 +23,7 @@ from thrifty.service.storage.store import (
 
 @pytest.fixture
 def store(tmp_path):
-    store = Store(str(tmp_path / "store.db"))
+    store = EventStore(str(tmp_path / "store.db"))
     with store.begin() as connection:
         add_experiment(connection, "one", 0)
     yield store
@@ -86,7 +86,7 @@ def any_store(request, tmp_path):
 
 
 def _with_experiment(url):
-    store = Store(url)
+    store = EventStore(url)
     with store.begin() as connection:
         add_experiment(connection, "one", 0)
     yield store

@@ -6,24 +6,23 @@ import pytest
 from sqlalchemy import delete
 
 from tests.service.load import LISTED, OPEN
+from thrifty.cli.serving import audit_sentence
 from thrifty.learners.learner import Learner
-from thrifty.learners.listed import ListedLearner
-from thrifty.learners.open_contexts import OpenLearner
 from thrifty.service.server import actions, loading
 from thrifty.service.server.actions import Ask, Create, Decide, Learn
+from thrifty.service.server.experiment import Experiment
 from thrifty.service.server.loading import audit
 from thrifty.service.server.writer import Writer
-from thrifty.service.storage.store import Store, all_events
+from thrifty.service.storage.store import EventStore, all_events
 from thrifty.service.storage.tables import EVENTS
 
 COMMON = {"policy": "greedy", "rewards": "gaussian", "seed": 0}
 ASKED = {"listed": {"context": "a"}, "open": {"features": [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]}}
-KINDS = {"listed": ListedLearner, "open": OpenLearner}
 
 
 @pytest.fixture
 def store(tmp_path):
-    store = Store(str(tmp_path / "store.db"))
+    store = EventStore(str(tmp_path / "store.db"))
     yield store
     store.close()
 
@@ -68,20 +67,20 @@ def upgrade(monkeypatch, version="other"):
 
 def choose_the_last_arm(monkeypatch, name):
     """Another policy: the last arm of those on offer."""
-    choose = KINDS[name].choose
+    choose = Learner.choose
 
-    def last(self, asked, offered=None):
+    def last(self, asked, available=None, names=None):
         if name == "listed":
-            return choose(self, asked, (offered or ["z"])[-1:])
+            return choose(self, asked, (available or ["z"])[-1:])
         before = self.to_bytes()
-        found = choose(self, asked, offered)
-        if found.arm == len(asked) - 1:
-            return found
+        decision = choose(self, asked, names=names)
+        if decision.arm == len(asked) - 1:
+            return decision
         self.__dict__.update(Learner.load(before).__dict__)
-        found = choose(self, asked[-1:], offered and offered[-1:])
-        return found._replace(arm=len(asked) - 1) if len(asked) > 1 else found
+        decision = choose(self, asked[-1:], names=names and names[-1:])
+        return decision._replace(arm=len(asked) - 1) if len(asked) > 1 else decision
 
-    monkeypatch.setattr(KINDS[name], "choose", last)
+    monkeypatch.setattr(Learner, "choose", last)
 
 
 def estimates(experiment):
@@ -124,7 +123,7 @@ def test_the_audit_verifies_what_this_code_has_decided(store, name, monkeypatch)
     run(store, *rounds(name, [6, 7]))
     found = audited(store, name)
     assert (found.unverified, found.events, found.decisions, found.seq) == (13, 4, 2, None)
-    assert "13 events of other versions left out" in found.sentence(name)
+    assert "13 events of other versions left out" in audit_sentence(name, found)
 
 
 @pytest.mark.parametrize("snapshot", [True, False])
@@ -162,14 +161,14 @@ def test_decisions_stand_where_this_code_would_decide_otherwise(store, name, mon
 
 
 def test_a_snapshot_that_cannot_be_read_any_more_is_replaced_by_the_log(store, name, monkeypatch):
-    def refuse(snapshot):
+    def refuse(state):
         raise ValueError
 
     before = log(store, name)
     [known] = run(store, Ask(name, estimates))
     upgrade(monkeypatch)
     with monkeypatch.context() as patch:
-        patch.setattr(loading, "_restored", refuse)
+        patch.setattr(Experiment, "from_bytes", refuse)
         [found] = run(store, Ask(name, estimates))
     [[decided], _] = run(store, *rounds(name, [6]))
     assert found == known

@@ -9,7 +9,7 @@ from fastapi.routing import APIRoute
 from tests.command_line import thrifty
 from tests.service.servers import audit_all, serving
 from thrifty.service.server.guard import Scope
-from thrifty.service.storage.store import Store
+from thrifty.service.storage.store import EventStore
 from thrifty.service.storage.tokens import SCOPES, make_token, revoke_token
 
 OPEN = {"/", "/page/{name}", "/healthz", "/readyz", "/openapi.json"}  # for everybody
@@ -41,7 +41,7 @@ def guarded(tmp_path_factory):
         made = server.make("hidden")
         asked = {"id": "secret-id", "context": "phone"}
         assert server.client.post(f"{made}/decisions", json=asked).is_success
-        store = Store(str(path))
+        store = EventStore(str(path))
         with store.begin() as connection:
             server.tokens = {one: make_token(connection, one, [one]) for one in SCOPES}
             server.tokens["revoked"] = make_token(connection, "revoked", ["admin"])
@@ -160,7 +160,7 @@ def test_open_routes_need_no_token(guarded, path):
 
 
 def test_tokens_take_effect_while_the_server_runs(guarded):
-    store = Store(str(guarded.store))
+    store = EventStore(str(guarded.store))
     with store.begin() as connection:
         token = make_token(connection, "new", ["read"])
     ask = lambda: guarded.client.get("/v1/experiments", headers=bearer(token)).status_code  # noqa: E731
@@ -201,7 +201,8 @@ def test_with_tokens_any_host_is_answered(guarded):
 def test_serve_listens_elsewhere_only_with_tokens(tmp_path, host):
     done = thrifty("serve", "--store", tmp_path / "s.db", "--host", host, "--port", 0)
     assert done.returncode == 2
-    assert done.stderr.startswith("thrifty: --host: 127.0.0.1 until there are tokens")
+    assert f"refusing to listen on {host} without tokens" in done.stderr
+    assert "thrifty tokens make NAME --scope admin" in done.stderr
     assert done.stderr.count("\n") == 1
 
 

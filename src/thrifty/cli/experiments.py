@@ -11,7 +11,7 @@ from thrifty.cli.options import Json
 from thrifty.errors import BadFile, InvalidInput, MissingPackage
 
 if TYPE_CHECKING:
-    from thrifty.service.client.client import Client
+    from thrifty.service.client.client import Client, RemoteExperiment
 
 Url = Annotated[str, typer.Option(envvar="THRIFTY_URL", help="Where the service is.")]
 Token = Annotated[
@@ -19,6 +19,7 @@ Token = Annotated[
 ]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Of the experiment.")]
 DEFAULT_URL = "http://127.0.0.1:8080"
+KEYS = ("name", "policy", "contexts", "dimension", "noise", "rewards", "seed", "expire")
 
 app = typer.Typer(help="Experiments of a running service: make, list, show, change them.")
 
@@ -30,20 +31,24 @@ def _client(url: str, token: str | None) -> "Client":
     return Client(url, token)
 
 
+def _experiment(name: str, url: str, token: str | None) -> "RemoteExperiment":
+    return _client(url, token).experiment(name)
+
+
 @app.command("list")
 def list_all(url: Url = DEFAULT_URL, token: Token = None, as_json: Json = False) -> None:
     """List all experiments that are not archived."""
-    found = _client(url, token).experiments()
+    experiments = _client(url, token).experiments()
     if as_json:
-        printing.print_json(found)
+        printing.print_json(experiments)
     else:
-        printing.print_experiments(found)
+        printing.print_experiments(experiments)
 
 
 @app.command()
 def show(name: Name, url: Url = DEFAULT_URL, token: Token = None) -> None:
     """Show an experiment as JSON: settings, counts, arms, exploration."""
-    printing.print_json(_client(url, token).experiment(name).info())
+    printing.print_json(_experiment(name, url, token).info())
 
 
 @app.command()
@@ -58,15 +63,10 @@ def create(
     except (OSError, UnicodeDecodeError) as error:
         raise BadFile(f"{file}: {getattr(error, 'strerror', None) or error}") from None
     if not isinstance(settings.get("name"), str):
-        raise InvalidInput.expected(
-            f"{file}: name", "the name of the experiment", settings.get("name")
-        )
-    known = ("policy", "contexts", "dimension", "noise", "rewards", "seed", "expire")
+        raise InvalidInput(f"{file}: name", "must be the name of the experiment")
     for key in settings:
-        if key != "name" and key not in known:
-            raise InvalidInput.expected(
-                f"{file}: {key}", f"one of {', '.join(('name', *known))}", key
-            )
+        if key not in KEYS:
+            raise InvalidInput(f"{file}: {key}", f"unknown key; known: {', '.join(KEYS)}")
     _client(url, token).create(settings.pop("name"), **settings)
     print("made")
 
@@ -79,36 +79,33 @@ def change(
     token: Token = None,
 ) -> None:
     """Change arms, contexts, expiry or parameters of the policy: all of it or nothing."""
-    _client(url, token).experiment(name).change(**_object(changes, "changes"))
+    _experiment(name, url, token).change(**_object(changes, "changes"))
     print("changed")
 
 
 @app.command()
 def pause(name: Name, url: Url = DEFAULT_URL, token: Token = None) -> None:
     """Take no more decisions for now; rewards are still learned."""
-    _client(url, token).experiment(name).pause()
-    print("paused")
+    print(_experiment(name, url, token).pause()["status"])
 
 
 @app.command()
 def resume(name: Name, url: Url = DEFAULT_URL, token: Token = None) -> None:
     """Take decisions again."""
-    _client(url, token).experiment(name).resume()
-    print("active")
+    print(_experiment(name, url, token).resume()["status"])
 
 
 @app.command()
 def archive(name: Name, url: Url = DEFAULT_URL, token: Token = None) -> None:
     """Take no more decisions, and leave it out of lists. Its log stays."""
-    _client(url, token).experiment(name).archive()
-    print("archived")
+    print(_experiment(name, url, token).archive()["status"])
 
 
 def _object(text: str, where: str) -> dict[str, Any]:
     try:
-        found = json.loads(text)
+        content = json.loads(text)
     except ValueError as error:
-        raise BadFile(f"{where}: not JSON: {error}") from None
-    if not isinstance(found, dict):
-        raise InvalidInput.expected(where, "an object {...}", found)
-    return found
+        raise BadFile(f"{where}: invalid JSON: {error}") from None
+    if not isinstance(content, dict):
+        raise InvalidInput(where, "must be an object {...}")
+    return content

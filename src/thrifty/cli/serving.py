@@ -8,33 +8,27 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from thrifty.errors import MissingPackage, UnknownName, escaped
+from thrifty.report.wording import count
 
 if TYPE_CHECKING:
-    from thrifty.service.storage.store import Store
+    from thrifty.service.server.loading import Audit
+    from thrifty.service.storage.store import EventStore
 
 StoreUrl = Annotated[
     str,
     typer.Option("--store", metavar="URL", help="A SQLite file, or postgresql://USER@HOST/NAME."),
 ]
 DEFAULT_STORE = "thrifty.db"
-PACKAGES = (
-    "alembic",
-    "fastapi",
-    "httpx",
-    "prometheus_client",
-    "pyarrow",
-    "sqlalchemy",
-    "uvicorn",
-)
+PACKAGES = ["alembic", "fastapi", "httpx", "prometheus_client", "pyarrow", "sqlalchemy", "uvicorn"]
 
 
 @contextmanager
-def _opened(command: str, url: str, *, must_exist: bool = True) -> "Iterator[Store]":
+def _opened(command: str, url: str, *, must_exist: bool = True) -> "Iterator[EventStore]":
     """The store of a command, closed at the end."""
     MissingPackage.check(command, *PACKAGES, extra="service")
-    from thrifty.service.storage.store import Store
+    from thrifty.service.storage.store import EventStore
 
-    store = Store(url, must_exist=must_exist)
+    store = EventStore(url, must_exist=must_exist)
     try:
         yield store
     finally:
@@ -77,60 +71,66 @@ def audit(
         from thrifty.service.storage.store import last_seq, statuses
         from thrifty.studies.progress import progress_bar
 
-        known = list(statuses(connection))
+        names, differ = list(statuses(connection)), False
         for name in experiments or []:
-            if name not in known:
-                raise UnknownName("experiment", name, known)
-        if not known:
+            if name not in names:
+                raise UnknownName("experiment", name, names)
+        if not names:
             print(f"{escaped(store)} has no experiments")
-        failed = False
-        for name in experiments or known:
+        for name in experiments or names:
             with progress_bar(f"replaying {name}", last_seq(connection, name)) as bar:
-                found = replayed(connection, name, bar.advance)
-            print(escaped(found.sentence(name)))
-            failed |= found.seq is not None
-    if failed:
+                result = replayed(connection, name, bar.advance)
+            print(escaped(audit_sentence(name, result)))
+            differ |= result.seq is not None
+    if differ:
         raise typer.Exit(1)
 
 
+def audit_sentence(name: str, result: "Audit") -> str:
+    """What an audit has shown, in a line."""
+    others = f"; {count(result.unverified, 'event')} of other versions left out"
+    left_out = others if result.unverified else ""
+    if result.seq is not None:
+        return f"{name}: event {result.seq} differs: {result.difference}{left_out}"
+    computed = f"{count(result.decisions, 'decision')}, {count(result.events, 'event')}"
+    return f"{name}: {computed} computed again, all the same{left_out}"
+
+
 @tokens.command("make")
-def make_token(
+def make(
     name: Annotated[str, typer.Argument(help="Who it is for.")],
     scope: Annotated[list[str], typer.Option(help="decide, reward, read or admin; repeatable.")],
     store: StoreUrl = DEFAULT_STORE,
 ) -> None:
     """Make a token and print it. It is not shown again."""
-    with (
-        _opened("thrifty tokens", store, must_exist=False) as opened,
-        opened.begin() as connection,
-    ):
-        from thrifty.service.storage.tokens import has_admin
-        from thrifty.service.storage.tokens import make_token as made
+    made = _opened("thrifty tokens", store, must_exist=False)
+    with made as opened, opened.begin() as connection:
+        from thrifty.service.storage.tokens import has_admin, make_token
 
-        print(made(connection, name, scope))
+        print(make_token(connection, name, scope))
         if not has_admin(connection):
             advice = "make one for yourself with --scope admin"
             print(f"thrifty: no token has the scope admin: {advice}", file=sys.stderr)
 
 
 @tokens.command("list")
-def list_tokens(store: StoreUrl = DEFAULT_STORE) -> None:
+def list_all(store: StoreUrl = DEFAULT_STORE) -> None:
     """List all tokens, without their secrets."""
     with _opened("thrifty tokens", store) as opened, opened.reading() as connection:
         from thrifty.cli.printing import print_tokens
-        from thrifty.service.storage.tokens import list_tokens as known
+        from thrifty.service.storage.tokens import list_tokens
 
-        print_tokens(known(connection))
+        print_tokens(list_tokens(connection))
 
 
 @tokens.command("revoke")
-def revoke_token(
+def revoke(
     id: Annotated[str, typer.Argument(help="As `thrifty tokens list` shows it, or whole.")],
     store: StoreUrl = DEFAULT_STORE,
 ) -> None:
     """Revoke a token: servers refuse it within a second."""
     with _opened("thrifty tokens", store) as opened, opened.begin() as connection:
-        from thrifty.service.storage.tokens import revoke_token as revoke
+        from thrifty.service.storage.tokens import revoke_token
 
-        revoke(connection, id)
+        revoke_token(connection, id)
     print("revoked")

@@ -1,25 +1,277 @@
 """Clients of the service: `Client` waits for answers, `AsyncClient` is for asyncio.
 
-Both make the same requests (requests.py) and repeat them in the same way (retries.py).
+Both make the same requests, which stand here once, and repeat them in the same way (retries.py).
 """
 
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Coroutine,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from functools import wraps
+from types import MethodType
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, get_args, overload
 
 from thrifty.display import frame
-from thrifty.errors import InvalidInput, MissingPackage
-from thrifty.problem.action_sets import ActionSets
-from thrifty.service.client.replies import LogEntry, RemoteDecision, RemoteExplanation, log_columns
-from thrifty.service.client.requests import ExperimentRequests, Json, create, list_experiments
+from thrifty.errors import MissingPackage
+from thrifty.service.client.replies import (
+    RemoteDecision,
+    RemoteEvent,
+    RemoteExplanation,
+    log_columns,
+    read_decision,
+    read_explanation,
+    read_log,
+)
+from thrifty.service.client.requests import (
+    Json,
+    Request,
+    decision_body,
+    experiment_body,
+    id_of,
+    path_part,
+    reward_bodies,
+    reward_body,
+)
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-    from thrifty.policies.base import Policy
-    from thrifty.service.client.transports import AsyncTransport, Transport
+    import thrifty as th
+
+P = ParamSpec("P")
+T = TypeVar("T")
+E = TypeVar("E", bound="_Experiment")
+EXPERIMENTS = "/v1/experiments"
 
 
-class Client:
+class sent(Generic[P, T]):  # noqa: N801  # a decorator
+    """A method that makes a request. A caller gets what is read from the reply to it.
+
+    Of the clients for asyncio, it gets a coroutine that returns that.
+    """
+
+    def __init__(self, make: Callable[Concatenate[Any, P], Request[T]]) -> None:
+        self._make = make
+        make.__annotations__["return"] = get_args(make.__annotations__["return"])[0]  # for help()
+
+    @overload
+    def __get__(self, of: "Client | RemoteExperiment", kind: type) -> Callable[P, T]: ...
+    @overload
+    def __get__(
+        self, of: "AsyncClient | AsyncRemoteExperiment", kind: type
+    ) -> Callable[P, Coroutine[Any, Any, T]]: ...
+    @overload
+    def __get__(self, of: None, kind: type) -> Callable[Concatenate[Any, P], Request[T]]: ...
+    def __get__(self, of: Any, kind: type) -> Any:
+        if of is None:
+            return self._make
+        make: Callable[P, Request[T]] = MethodType(self._make, of)
+
+        @wraps(make)
+        def send(*arguments: P.args, **named: P.kwargs) -> Any:
+            return of._transport.send(make(*arguments, **named))
+
+        return send
+
+
+class _Client(Generic[E]):
+    """What Client and AsyncClient share."""
+
+    _experiment: type[E]
+
+    def __init__(
+        self, url: str, token: str | None = None, *, timeout: float = 10.0, retries: int = 5
+    ) -> None:
+        MissingPackage.check(f"thrifty.{type(self).__name__}", "httpx", extra="service")
+        from thrifty.service.client.transports import AsyncTransport, Connection, Transport
+
+        connection = Connection(url, token, timeout, retries)
+        kind = AsyncTransport if isinstance(self, AsyncClient) else Transport
+        self._transport: Any = kind(connection)
+
+    @sent
+    def experiments(self) -> Request[list[Json]]:
+        """All experiments: name, status, policy, counts, mean reward, exploration."""
+        return Request("GET", EXPERIMENTS, list)
+
+    @sent
+    def create(
+        self,
+        name: str,
+        *,
+        policy: "th.Policy | str | None" = None,
+        contexts: "th.ActionSets | Sequence[Json] | None" = None,
+        dimension: int | None = None,
+        noise: float | str | None = None,
+        rewards: str | None = None,
+        seed: int | None = None,
+        expire: Mapping[str, Any] | None = None,
+    ) -> Request[E]:
+        """Make an experiment.
+
+        contexts: listed ones, with their arms; or dimension: how many features arms will have.
+        policy, noise, rewards, seed: as for a learner. expire: `{"after_s": 3600, "reward": 0}`
+        gives decisions up after an hour, with this reward or, without one, with none.
+        """
+        settings: Json = {"policy": policy, "contexts": contexts, "dimension": dimension}
+        settings |= {"noise": noise, "rewards": rewards, "seed": seed, "expire": expire}
+        body = experiment_body({"name": name, **settings})
+        return Request("POST", EXPERIMENTS, self._made, body, repeatable=False)
+
+    def experiment(self, name: str, *, columns: Sequence[str] | None = None) -> E:
+        """An experiment by name; nothing is sent.
+
+        columns: names of the features, in the service's order: columns of data frames are then
+        taken by name. Without them they are taken as they come.
+        """
+        return self._experiment(self._transport, name, columns)
+
+    def _made(self, reply: Json) -> E:
+        return self.experiment(reply["name"])
+
+    def __repr__(self) -> str:
+        return f"<client: {self._transport.connection.url}>"
+
+
+class _Experiment:
+    """What RemoteExperiment and AsyncRemoteExperiment share."""
+
+    def __init__(self, transport: Any, name: str, columns: Sequence[str] | None = None) -> None:
+        self.name, self._transport, self._columns = name, transport, columns
+        self._path = f"{EXPERIMENTS}/{path_part(name, 'experiment')}"
+
+    @sent
+    def choose(
+        self,
+        context: Any,
+        names: Sequence[str] | None = None,
+        available: Sequence[str] | None = None,
+        *,
+        id: str | None = None,
+    ) -> Request[RemoteDecision]:
+        """Choose an arm.
+
+        context: the name of a listed context, or features (K, d), also as a data frame. names: of
+        K arms. available: names of the arms on offer. id: of the decision, a new UUID by default.
+        """
+        kind = "context" if isinstance(context, str) else "features"
+        asked = {kind: context, "names": names, "available": available, "id": id}
+        body = decision_body(asked, self._columns)
+        return Request("POST", f"{self._path}/decisions", read_decision, body)
+
+    @sent
+    def choose_many(self, contexts: Iterable[Any]) -> Request[list[RemoteDecision]]:
+        """Several decisions at once, all or none; at most 1,000.
+
+        contexts: of each the name or the features, or a mapping with context or features, and
+        perhaps names, available and id.
+        """
+        bodies = [
+            decision_body(context, self._columns, f"[{i}].") for i, context in enumerate(contexts)
+        ]
+        read = lambda reply: [*map(read_decision, reply)]  # noqa: E731
+        return Request("POST", f"{self._path}/decisions", read, bodies)
+
+    @sent
+    def learn(self, decision: RemoteDecision | str, reward: float) -> Request[str]:
+        """Report the reward of a decision, or of its id: `learned`, or `already` if known."""
+        body = reward_body(decision, reward)
+        return Request("POST", f"{self._path}/rewards", lambda reply: reply["status"], body)
+
+    @sent
+    def learn_many(
+        self, rewards: Iterable[tuple[RemoteDecision | str, float]]
+    ) -> Request[list[str]]:
+        """Report pairs of a decision and its reward, all or none; at most 1,000."""
+        read = lambda reply: [entry["status"] for entry in reply]  # noqa: E731
+        return Request("POST", f"{self._path}/rewards", read, reward_bodies(list(rewards)))
+
+    @sent
+    def explain(self, decision: RemoteDecision | str) -> Request[RemoteExplanation]:
+        """Why an arm was chosen, with the present estimates."""
+        path = f"{self._path}/decisions/{path_part(id_of(decision), 'decision')}"
+        return Request("GET", path, read_explanation)
+
+    @sent
+    def info(self) -> Request[Json]:
+        """Settings, counts, estimates and history."""
+        return Request("GET", self._path, dict)
+
+    @sent
+    def change(self, /, **changes: Any) -> Request[Json]:
+        """Change policy, expire, status, or arms and contexts, all or nothing; returns `info`.
+
+        changes: status, policy, expire, add_context, remove_context, add_arm, remove_arm.
+        """
+        return self._changed(changes)
+
+    @sent
+    def pause(self) -> Request[Json]:
+        """Take no decisions until `resume`; rewards are still learned."""
+        return self._changed({"status": "paused"})
+
+    @sent
+    def resume(self) -> Request[Json]:
+        """Take decisions again."""
+        return self._changed({"status": "active"})
+
+    @sent
+    def archive(self) -> Request[Json]:
+        """End the experiment; its log stays."""
+        return self._changed({"status": "archived"})
+
+    def _changed(self, changes: Json) -> Request[Json]:
+        # only another status may be asked for twice
+        return Request("PATCH", self._path, dict, changes, repeatable=set(changes) <= {"status"})
+
+    @sent
+    def _page(self, after: int) -> Request[list[RemoteEvent]]:
+        """A page of the log."""
+        query = {"after": after, "format": "json"}
+        return Request("GET", f"{self._path}/log", read_log, query=query)
+
+    def __repr__(self) -> str:
+        return f"<experiment {self.name!r} of {self._transport.connection.url}>"
+
+
+class RemoteExperiment(_Experiment):
+    """An experiment of a service."""
+
+    def log(self, after: int = 0) -> Iterator[RemoteEvent]:
+        """All entries of the log after a sequence number, in order, a page at a time."""
+        while page := self._page(after):
+            yield from page
+            after = page[-1].seq
+
+    def to_frame(self) -> "DataFrame":
+        """The log as a data frame of pandas.
+
+        A row per entry, with seq, kind, at, decision, and a column for each key of their bodies.
+        """
+        return frame("experiment.to_frame()", log_columns(list(self.log())))
+
+
+class AsyncRemoteExperiment(_Experiment):
+    """The same as RemoteExperiment, for asyncio: its methods are awaited."""
+
+    async def log(self, after: int = 0) -> AsyncIterator[RemoteEvent]:
+        """All entries of the log after a sequence number, in order, a page at a time."""
+        while page := await self._page(after):
+            for event in page:
+                yield event
+            after = page[-1].seq
+
+    async def to_frame(self) -> "DataFrame":
+        """The log as a data frame of pandas, as RemoteExperiment.to_frame."""
+        return frame("experiment.to_frame()", log_columns([event async for event in self.log()]))
+
+
+class Client(_Client[RemoteExperiment]):
     """A connection to a service; it may be used by several threads.
 
     Each decision gets an id from the client. A request that got no answer, 429 or 503 is made
@@ -34,46 +286,7 @@ class Client:
         and the last of them its own timeout
     """
 
-    def __init__(
-        self, url: str, token: str | None = None, *, timeout: float = 10.0, retries: int = 5
-    ) -> None:
-        MissingPackage.check("thrifty.Client", "httpx", extra="service")
-        from thrifty.service.client.transports import Connection, Transport
-
-        self._transport = Transport(Connection(url, token, timeout, retries))
-
-    def experiments(self) -> list[Json]:
-        """All experiments: name, status, policy, counts, mean reward, exploration."""
-        return self._transport.send(list_experiments())
-
-    def create(
-        self,
-        name: str,
-        *,
-        policy: "Policy | str | None" = None,
-        contexts: ActionSets | Sequence[Json] | None = None,
-        dimension: int | None = None,
-        noise: float | str | None = None,
-        rewards: str | None = None,
-        seed: int | None = None,
-        expire: Mapping[str, Any] | None = None,
-    ) -> "Experiment":
-        """Make an experiment.
-
-        contexts: listed ones, with their arms; or dimension: how many features arms will have.
-        policy, noise, rewards, seed: as for a learner. expire: `{"after_s": 3600, "reward": 0}`
-        gives decisions up after an hour, with this reward or, without one, with none.
-        """
-        settings = _settings(policy, dimension, noise, rewards, seed, expire)
-        return self.experiment(self._transport.send(create(name, contexts, settings)))
-
-    def experiment(self, name: str, *, columns: Sequence[str] | None = None) -> "Experiment":
-        """An experiment by name; nothing is sent.
-
-        columns: names of the features, in the service's order: columns of data frames are then
-        taken by name. Without them they are taken as they come.
-        """
-        return Experiment(self._transport, name, columns)
+    _experiment = RemoteExperiment
 
     def close(self) -> None:
         """Close all connections."""
@@ -85,96 +298,8 @@ class Client:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def __repr__(self) -> str:
-        return f"<client: {self._transport.connection.url}>"
 
-
-class Experiment:
-    """An experiment of a service."""
-
-    def __init__(
-        self, transport: "Transport", name: str, columns: Sequence[str] | None = None
-    ) -> None:
-        self.name, self._transport = name, transport
-        self._requests = ExperimentRequests(name, columns)
-
-    def choose(
-        self,
-        context: Any,
-        names: Sequence[str] | None = None,
-        available: Sequence[str] | None = None,
-        *,
-        id: str | None = None,
-    ) -> RemoteDecision:
-        """Choose an arm.
-
-        context: the name of a listed context, or features (K, d), also as a data frame. names: of
-        K arms. available: names of the arms on offer. id: of the decision, a new UUID by default.
-        """
-        asked = _asked(context, names, available, id)
-        return self._transport.send(self._requests.choose(asked))
-
-    def choose_many(self, contexts: Iterable[Any]) -> list[RemoteDecision]:
-        """Several decisions at once, all or none; at most 1,000.
-
-        contexts: of each the name or the features, or a mapping with context or features, and
-        perhaps names, available and id.
-        """
-        return self._transport.send(self._requests.choose_many(contexts))
-
-    def learn(self, decision: RemoteDecision | str, reward: float) -> str:
-        """Report the reward of a decision, or of its id: `learned`, or `already` if known."""
-        return self._transport.send(self._requests.learn(decision, reward))
-
-    def learn_many(self, rewards: Iterable[tuple[RemoteDecision | str, float]]) -> list[str]:
-        """Report pairs of a decision and its reward, all or none; at most 1,000."""
-        return self._transport.send(self._requests.learn_many(rewards))
-
-    def explain(self, decision: RemoteDecision | str) -> RemoteExplanation:
-        """Why an arm was chosen, with the present estimates."""
-        return self._transport.send(self._requests.explain(decision))
-
-    def info(self) -> Json:
-        """Settings, counts, estimates and history."""
-        return self._transport.send(self._requests.info())
-
-    def change(self, /, **changes: Any) -> Json:
-        """Change policy, expire, status, or arms and contexts, all or nothing; returns `info`.
-
-        changes: status, policy, expire, add_context, remove_context, add_arm, remove_arm.
-        """
-        return self._transport.send(self._requests.change(changes))
-
-    def pause(self) -> Json:
-        """Take no decisions until `resume`; rewards are still learned."""
-        return self.change(status="paused")
-
-    def resume(self) -> Json:
-        """Take decisions again."""
-        return self.change(status="active")
-
-    def archive(self) -> Json:
-        """End the experiment; its log stays."""
-        return self.change(status="archived")
-
-    def log(self, after: int = 0) -> Iterator[LogEntry]:
-        """All entries of the log after a sequence number, in order, a page at a time."""
-        while page := self._transport.send(self._requests.log(after)):
-            yield from page
-            after = page[-1].seq
-
-    def to_frame(self) -> "DataFrame":
-        """The log as a data frame of pandas.
-
-        A row per entry, with seq, kind, at, decision, and a column for each key of their bodies.
-        """
-        return frame("experiment.to_frame()", log_columns(list(self.log())))
-
-    def __repr__(self) -> str:
-        return f"<experiment {self.name!r} of {self._transport.connection.url}>"
-
-
-class AsyncClient:
+class AsyncClient(_Client[AsyncRemoteExperiment]):
     """The same as Client, for asyncio: its methods are awaited.
 
     Parameters
@@ -182,37 +307,7 @@ class AsyncClient:
     url, token, timeout, retries : as for Client
     """
 
-    def __init__(
-        self, url: str, token: str | None = None, *, timeout: float = 10.0, retries: int = 5
-    ) -> None:
-        MissingPackage.check("thrifty.AsyncClient", "httpx", extra="service")
-        from thrifty.service.client.transports import AsyncTransport, Connection
-
-        self._transport = AsyncTransport(Connection(url, token, timeout, retries))
-
-    async def experiments(self) -> list[Json]:
-        """All experiments: name, status, policy, counts, mean reward, exploration."""
-        return await self._transport.send(list_experiments())
-
-    async def create(
-        self,
-        name: str,
-        *,
-        policy: "Policy | str | None" = None,
-        contexts: ActionSets | Sequence[Json] | None = None,
-        dimension: int | None = None,
-        noise: float | str | None = None,
-        rewards: str | None = None,
-        seed: int | None = None,
-        expire: Mapping[str, Any] | None = None,
-    ) -> "AsyncExperiment":
-        """Make an experiment; parameters as for Client.create."""
-        settings = _settings(policy, dimension, noise, rewards, seed, expire)
-        return self.experiment(await self._transport.send(create(name, contexts, settings)))
-
-    def experiment(self, name: str, *, columns: Sequence[str] | None = None) -> "AsyncExperiment":
-        """An experiment by name; nothing is sent. columns: as for Client.experiment."""
-        return AsyncExperiment(self._transport, name, columns)
+    _experiment = AsyncRemoteExperiment
 
     async def close(self) -> None:
         """Close all connections."""
@@ -223,106 +318,3 @@ class AsyncClient:
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
-
-    def __repr__(self) -> str:
-        return f"<client: {self._transport.connection.url}>"
-
-
-class AsyncExperiment:
-    """The same as Experiment, for asyncio."""
-
-    def __init__(
-        self, transport: "AsyncTransport", name: str, columns: Sequence[str] | None = None
-    ) -> None:
-        self.name, self._transport = name, transport
-        self._requests = ExperimentRequests(name, columns)
-
-    async def choose(
-        self,
-        context: Any,
-        names: Sequence[str] | None = None,
-        available: Sequence[str] | None = None,
-        *,
-        id: str | None = None,
-    ) -> RemoteDecision:
-        """Choose an arm; parameters as for Experiment.choose."""
-        asked = _asked(context, names, available, id)
-        return await self._transport.send(self._requests.choose(asked))
-
-    async def choose_many(self, contexts: Iterable[Any]) -> list[RemoteDecision]:
-        """Several decisions at once, as Experiment.choose_many."""
-        return await self._transport.send(self._requests.choose_many(contexts))
-
-    async def learn(self, decision: RemoteDecision | str, reward: float) -> str:
-        """Report the reward of a decision, or of its id: `learned`, or `already` if known."""
-        return await self._transport.send(self._requests.learn(decision, reward))
-
-    async def learn_many(self, rewards: Iterable[tuple[RemoteDecision | str, float]]) -> list[str]:
-        """Report pairs of a decision and its reward, all or none; at most 1,000."""
-        return await self._transport.send(self._requests.learn_many(rewards))
-
-    async def explain(self, decision: RemoteDecision | str) -> RemoteExplanation:
-        """Why an arm was chosen, with the present estimates."""
-        return await self._transport.send(self._requests.explain(decision))
-
-    async def info(self) -> Json:
-        """Settings, counts, estimates and history."""
-        return await self._transport.send(self._requests.info())
-
-    async def change(self, /, **changes: Any) -> Json:
-        """Change the experiment, as Experiment.change."""
-        return await self._transport.send(self._requests.change(changes))
-
-    async def pause(self) -> Json:
-        """Take no decisions until `resume`; rewards are still learned."""
-        return await self.change(status="paused")
-
-    async def resume(self) -> Json:
-        """Take decisions again."""
-        return await self.change(status="active")
-
-    async def archive(self) -> Json:
-        """End the experiment; its log stays."""
-        return await self.change(status="archived")
-
-    async def log(self, after: int = 0) -> AsyncIterator[LogEntry]:
-        """All entries of the log after a sequence number, in order, a page at a time."""
-        while page := await self._transport.send(self._requests.log(after)):
-            for entry in page:
-                yield entry
-            after = page[-1].seq
-
-    async def to_frame(self) -> "DataFrame":
-        """The log as a data frame of pandas, as Experiment.to_frame."""
-        return frame("experiment.to_frame()", log_columns([entry async for entry in self.log()]))
-
-    def __repr__(self) -> str:
-        return f"<experiment {self.name!r} of {self._transport.connection.url}>"
-
-
-def _settings(
-    policy: "Policy | str | None",
-    dimension: int | None,
-    noise: float | str | None,
-    rewards: str | None,
-    seed: int | None,
-    expire: Mapping[str, Any] | None,
-) -> Json:
-    """The settings of a new experiment, by name."""
-    if expire is not None and not isinstance(expire, Mapping):
-        raise InvalidInput.expected(
-            "expire", 'a rule such as {"after_s": 3600, "reward": 0}', expire
-        )
-    settings = {"policy": policy, "dimension": dimension, "noise": noise, "rewards": rewards}
-    return {**settings, "seed": seed, "expire": None if expire is None else dict(expire)}
-
-
-def _asked(
-    context: Any,
-    names: Sequence[str] | None,
-    available: Sequence[str] | None,
-    id: str | None,
-) -> Json:
-    """What `ExperimentRequests.choose` takes."""
-    kind = "context" if isinstance(context, str) else "features"
-    return {kind: context, "names": names, "available": available, "id": id}

@@ -33,7 +33,7 @@ class RemoteDecision(NamedTuple):
     gap: float
 
 
-class LogEntry(NamedTuple):
+class RemoteEvent(NamedTuple):
     """An entry of an experiment's log."""
 
     seq: int
@@ -53,7 +53,7 @@ class RemoteExplanation(Explanation):
     arms : what is known about each arm
     text : the same in words
     at, rewarded_at : times of the decision and of its reward, UTC, ISO 8601
-    status : waiting, rewarded or expired
+    status : waiting (the reward is pending), rewarded or expired
     reward : None until there is one
     """
 
@@ -70,44 +70,34 @@ class RemoteExplanation(Explanation):
 
 def read_decision(reply: Mapping[str, Any]) -> RemoteDecision:
     """A decision from JSON."""
-    given = {**reply, "context": reply["context"] or ""}
-    return RemoteDecision(**{name: given[name] for name in RemoteDecision._fields})
+    fields = {name: reply[name] for name in RemoteDecision._fields}
+    return RemoteDecision(**fields | {"context": reply["context"] or ""})
 
 
 def read_explanation(reply: Mapping[str, Any]) -> RemoteExplanation:
     """A decision with its reason from JSON."""
-    why = reply["why"]
     return RemoteExplanation(
         decision=read_decision(reply["decision"]),
-        arms=tuple(map(_arm, why["arms"])),
-        text=why["text"],
-        at=reply["at"],
-        status=reply["status"],
-        reward=reply["reward"],
-        rewarded_at=reply["rewarded_at"],
+        arms=tuple(map(_arm, reply["why"]["arms"])),
+        text=reply["why"]["text"],
+        **{name: reply[name] for name in ("at", "status", "reward", "rewarded_at")},
     )
 
 
 def _arm(arm: Mapping[str, Any]) -> ArmReport:
-    error = arm["error"]
-    return ArmReport(
-        name=arm["name"],
-        mean=arm["mean"],
-        gap=arm["gap"],
-        standard_error=math.inf if error is None else error,
-        pulls=arm.get("pulls"),
-        target=arm.get("target"),
-    )
+    error = math.inf if arm["error"] is None else arm["error"]
+    pulls, target = arm.get("pulls"), arm.get("target")
+    return ArmReport(arm["name"], arm["mean"], arm["gap"], error, pulls, target)
 
 
-def read_log(reply: Sequence[Mapping[str, Any]]) -> list[LogEntry]:
+def read_log(reply: Sequence[Mapping[str, Any]]) -> list[RemoteEvent]:
     """A page of the log from JSON."""
-    return [LogEntry(**{name: one[name] for name in LogEntry._fields}) for one in reply]
+    return [RemoteEvent(**{name: e[name] for name in RemoteEvent._fields}) for e in reply]
 
 
-def log_columns(entries: Sequence[LogEntry]) -> dict[str, list[Any]]:
+def log_columns(events: Sequence[RemoteEvent]) -> dict[str, list[Any]]:
     """Entries of the log by column: what all have, then each key of their bodies."""
-    own = {name: [getattr(one, name) for one in entries] for name in LogEntry._fields[:-1]}
-    keys = dict.fromkeys(key for one in entries for key in one.body)
-    bodies = {key: [one.body.get(key) for one in entries] for key in keys if key not in own}
-    return own | bodies
+    columns = {name: [getattr(e, name) for e in events] for name in RemoteEvent._fields[:-1]}
+    keys = dict.fromkeys(key for event in events for key in event.body)
+    bodies = {key: [e.body.get(key) for e in events] for key in keys if key not in columns}
+    return columns | bodies

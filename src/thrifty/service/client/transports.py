@@ -6,10 +6,18 @@ from typing import Any, TypeVar
 
 import httpx
 
-from thrifty.errors import InvalidInput, ServiceError, Unreachable
+from thrifty.errors import InvalidInput, Unreachable
 from thrifty.numerics.arrays import positive_number
 from thrifty.service.client.requests import Request
-from thrifty.service.client.retries import BROKEN, REFUSED, Answer, Attempts, asked_pause, failure
+from thrifty.service.client.retries import (
+    BROKEN,
+    REFUSED,
+    Attempts,
+    Pause,
+    asked_pause,
+    failure,
+    no_answer,
+)
 
 T = TypeVar("T")
 NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
@@ -25,14 +33,12 @@ class Connection:
         self._retries, self._seconds = retries, (retries + 1) * self.timeout
         self.headers = {"Accept": "application/json", **_authorization(token)}
 
-    def attempts(self) -> Attempts:
-        """The attempts at a request."""
-        return Attempts(self._retries, self._seconds)
-
-    def arguments(self, request: Request[Any]) -> dict[str, Any]:
-        """A request as httpx takes it."""
+    def start(self, request: Request[Any], *, closed: bool) -> tuple[Attempts, dict[str, Any]]:
+        """The attempts at a request, and the request as httpx takes it."""
+        if closed:
+            raise Unreachable(f"{self.url}: the client was closed")
         content = request.content
-        return {
+        return Attempts(self._retries, self._seconds), {
             "method": request.method,
             "url": self.url + request.path,
             "params": dict(request.query) or None,
@@ -40,36 +46,32 @@ class Connection:
             "headers": {} if content is None else {"Content-Type": "application/json"},
         }
 
-    def after_break(
-        self, attempts: Attempts, request: Request[Any], error: httpx.TransportError
-    ) -> float:
-        """Seconds to wait after a connection that failed, or else its error."""
-        what = str(error) or type(error).__name__
-        if not request.repeatable and not isinstance(error, NOT_SENT):
-            raise Unreachable(f"{self.url}: {what}; whether the change was made is not known")
-        hint = "; is the service running there?" if isinstance(error, NOT_SENT) else ""
-        return attempts.pause(Unreachable(f"{self.url}: {what}{hint}"))
-
-    def after_answer(
-        self, attempts: Attempts, request: Request[Any], response: httpx.Response
-    ) -> float | None:
-        """Seconds to wait after an answer, None if there is nothing to wait for, or its error."""
-        answer = _answer(response)
-        error = failure(answer)
+    def after(
+        self,
+        attempts: Attempts,
+        request: Request[T],
+        outcome: httpx.Response | httpx.TransportError,
+    ) -> T | Pause:
+        """The reply to a request, or a pause before the next attempt; raises what ends it."""
+        if isinstance(outcome, httpx.TransportError):
+            return attempts.pause(self._unreachable(request, outcome))
+        error = failure(outcome)
         if error is None:
-            return None
-        if answer.status in REFUSED or (answer.status in BROKEN and request.repeatable):
-            return attempts.pause(error, asked_pause(answer))
+            try:
+                return request.read(outcome.json())
+            except (KeyError, TypeError, ValueError) as fault:
+                raise no_answer(outcome) from fault
+        if error.status in REFUSED or (error.status in BROKEN and request.repeatable):
+            return attempts.pause(error, asked_pause(outcome))
         raise error
 
-
-def read(request: Request[T], response: httpx.Response) -> T:
-    """The reply to a request."""
-    try:
-        return request.read(response.json())
-    except (KeyError, TypeError, ValueError) as error:
-        message = f"not an answer of a thrifty service: {error!r}"
-        raise ServiceError(message, status=response.status_code) from error
+    def _unreachable(self, request: Request[Any], error: httpx.TransportError) -> Unreachable:
+        """What to say if a connection goes on failing; raised where a repetition could do harm."""
+        what, sent = str(error) or type(error).__name__, not isinstance(error, NOT_SENT)
+        if sent and not request.repeatable:
+            raise Unreachable(f"{self.url}: {what}; whether the change was made is not known")
+        hint = "" if sent else "; is the service running there?"
+        return Unreachable(f"{self.url}: {what}{hint}")
 
 
 class Transport:
@@ -81,19 +83,17 @@ class Transport:
 
     def send(self, request: Request[T]) -> T:
         """Send a request, perhaps several times, and read the reply."""
-        if self._http.is_closed:
-            raise Unreachable(f"{self.connection.url}: the client was closed")
-        attempts, arguments = self.connection.attempts(), self.connection.arguments(request)
+        attempts, arguments = self.connection.start(request, closed=self._http.is_closed)
         while True:
+            outcome: httpx.Response | httpx.TransportError
             try:
-                response = self._http.request(**arguments)
+                outcome = self._http.request(**arguments)
             except httpx.TransportError as error:
-                pause: float | None = self.connection.after_break(attempts, request, error)
-            else:
-                pause = self.connection.after_answer(attempts, request, response)
-            if pause is None:
-                return read(request, response)
-            time.sleep(pause)
+                outcome = error
+            reply = self.connection.after(attempts, request, outcome)
+            if not isinstance(reply, Pause):
+                return reply
+            time.sleep(reply)
 
     def close(self) -> None:
         """Close all connections."""
@@ -109,31 +109,21 @@ class AsyncTransport:
 
     async def send(self, request: Request[T]) -> T:
         """Send a request, perhaps several times, and read the reply."""
-        if self._http.is_closed:
-            raise Unreachable(f"{self.connection.url}: the client was closed")
-        attempts, arguments = self.connection.attempts(), self.connection.arguments(request)
+        attempts, arguments = self.connection.start(request, closed=self._http.is_closed)
         while True:
+            outcome: httpx.Response | httpx.TransportError
             try:
-                response = await self._http.request(**arguments)
+                outcome = await self._http.request(**arguments)
             except httpx.TransportError as error:
-                pause: float | None = self.connection.after_break(attempts, request, error)
-            else:
-                pause = self.connection.after_answer(attempts, request, response)
-            if pause is None:
-                return read(request, response)
-            await asyncio.sleep(pause)
+                outcome = error
+            reply = self.connection.after(attempts, request, outcome)
+            if not isinstance(reply, Pause):
+                return reply
+            await asyncio.sleep(reply)
 
     async def close(self) -> None:
         """Close all connections."""
         await self._http.aclose()
-
-
-def _answer(response: httpx.Response) -> Answer:
-    try:
-        content = response.json()
-    except ValueError:
-        content = None
-    return Answer(response.status_code, content, response.headers.get("Retry-After"))
 
 
 def _checked_url(url: object) -> str:
@@ -145,9 +135,7 @@ def _checked_url(url: object) -> str:
     if parsed is None or parsed.scheme not in ("http", "https") or not parsed.host:
         raise InvalidInput.expected("url", expected, url)
     if parsed.query or parsed.fragment or parsed.userinfo:
-        raise InvalidInput.expected(
-            "url", f"{expected}, without user, query or fragment,", parsed.host
-        )
+        raise InvalidInput("url", f"pass {expected}, without user, query or fragment")
     return str(parsed).rstrip("/")
 
 

@@ -151,7 +151,7 @@ function roundStep(least) {
 /** The range that holds all estimates, two standard errors to both sides. */
 export function commonRange(estimates) {
   const spread = ({ error }) => 2 * (error ?? 0);
-  const ends = estimates.flatMap((one) => [one.mean - spread(one), one.mean + spread(one)]);
+  const ends = estimates.flatMap((arm) => [arm.mean - spread(arm), arm.mean + spread(arm)]);
   const low = ends.reduce((a, b) => Math.min(a, b), Infinity);
   const high = ends.reduce((a, b) => Math.max(a, b), -Infinity);
   return low < high ? [low, high] : [low - 1, high + 1];

@@ -3,7 +3,7 @@
 import { get, path, Refused } from "./api.js";
 import { commonRange, interval } from "./charts.js";
 import { h } from "./dom.js";
-import { count, duration, estimate, moment, number } from "./format.js";
+import { count, estimate, moment, number } from "./format.js";
 
 const LAST = 20;
 const COMPARED = 20; // arms that are shown for a decision
@@ -11,7 +11,7 @@ const COMPARED = 20; // arms that are shown for a decision
 /** The last decisions, newest first, then those that are open and no longer among them. */
 export async function loadDecisions(state, signal) {
   const last = await get(path(state.name, `/decisions?last=${LAST}`), signal);
-  const there = new Set(last.map((one) => one.decision.id));
+  const there = new Set(last.map(({ decision }) => decision.id));
   const older = [...state.open].filter((id) => !there.has(id));
   const kept = await Promise.all(older.map((id) => loadDecision(state, id, signal)));
   return [...last, ...kept.flat().sort((a, b) => b.decision.seq - a.decision.seq)];
@@ -41,16 +41,16 @@ export function decisions(experiment, last, state, page) {
       ? h("table", { class: "decisions" },
         h("thead", null, h("tr", null,
           shown.map(([name, kind]) => h("th", { scope: "col", class: kind }, name)))),
-        h("tbody", null, last.map((one) => rows(one, shown.length, state, toggle))))
+        h("tbody", null, last.map((detail) => rows(detail, shown.length, state, toggle))))
       : h("p", { class: "note" }, "There is no decision yet."));
 }
 
 /** A decision, and below it why, if it is open. */
-function rows(one, columns, state, toggle) {
-  const { id, context, name, label, probability, gap } = one.decision;
+function rows(detail, columns, state, toggle) {
+  const { id, context, name, label, probability, gap } = detail.decision;
   const open = state.open.has(id);
   const press = { type: "button", class: "toggle", onclick: () => toggle(id) };
-  const time = h("time", { datetime: one.at, title: one.at }, moment(one.at));
+  const time = h("time", { datetime: detail.at, title: detail.at }, moment(detail.at));
   return [
     h("tr", { key: `decision ${id}` },
       h("td", null, h("button", { ...press, "aria-expanded": String(open) }, time)),
@@ -59,47 +59,26 @@ function rows(one, columns, state, toggle) {
       h("td", { class: "wide" }, label),
       h("td", { class: "number wide" }, number(probability)),
       h("td", { class: "number wide" }, number(gap)),
-      h("td", { class: "number" }, outcome(one))),
-    open && h("tr", { key: `why ${id}`, class: "why" }, h("td", { colspan: columns }, why(one))),
+      h("td", { class: "number" }, outcome(detail))),
+    open && h("tr", { key: `why ${id}`, class: "why" },
+      h("td", { colspan: columns }, why(detail))),
   ];
 }
 
 function outcome({ status, reward }) {
-  if (status === "waiting") return h("em", null, "waiting");
+  if (status === "waiting") return h("em", null, "pending");
   return status === "expired" && reward == null ? h("em", null, "given up") : number(reward);
 }
 
-function why(one) {
-  const { id, seq } = one.decision;
-  const { text, arms } = one.why;
-  const [first, ...rest] = text.split("\n"); // the other lines repeat the arms
+/** The server's sentences about a decision, and the arms that it was between. */
+function why(detail) {
+  const { id, seq } = detail.decision;
+  const { text, outcome: ending, arms } = detail.why;
   return [
-    h("p", null, sentences(one)),
+    h("p", null, [text, ending].filter(Boolean).join(" ")),
     arms.length > 0 && compared(arms),
-    h("p", { class: "note" }, arms.length ? first : [first, ...rest].join("\n")),
     h("p", { class: "note" }, `decision ${id}, entry ${count(seq)} of the log`),
   ];
-}
-
-function sentences(one) {
-  const { name, label, probability, gap } = one.decision;
-  const chance = probability == null ? "" : ` with probability ${number(probability)}`;
-  let reason = "";
-  if (gap === 0) reason = " It had the highest estimate.";
-  else if (gap != null) {
-    reason = ` It explored: the estimate was ${number(gap)} below that of the best arm.`;
-  }
-  return `${name} was chosen${chance}, label ${label}.${reason} ${rewardSentence(one)}`;
-}
-
-function rewardSentence({ at, status, reward, rewarded_at }) {
-  if (status === "waiting") return "Its reward has not come yet.";
-  if (status === "expired") {
-    const learned = `No reward came: it was learned as ${number(reward)}.`;
-    return reward == null ? "Its reward never came." : learned;
-  }
-  const late = rewarded_at ? (Date.parse(rewarded_at) - Date.parse(at)) / 1000 : null;
-  return `Its reward was ${number(reward)}${late == null ? "" : `, ${duration(late)} later`}.`;
 }
 
 /** The arms that the decision was between, by their present estimates. */

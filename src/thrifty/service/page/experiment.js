@@ -75,7 +75,7 @@ function tiles({ counts, mean_reward, exploration }) {
   return h("dl", { class: "tiles" },
     tile("decisions", count(counts.decisions)),
     tile("mean reward", number(mean_reward)),
-    tile("rewards waiting", count(counts.waiting)),
+    tile("rewards pending", count(counts.waiting)),
     tile("rewards that expired", count(counts.expired)),
     tile("share of exploration", percent(exploration.share)),
     tile("cost of exploration", number(exploration.cost)));
@@ -101,13 +101,14 @@ function charts(history, state, page) {
     ...bucket, time: Date.parse(bucket.start), spent: (spent += bucket.cost),
   }));
   const series = (id, title, options, value) => ({
-    id, title, ...options, points: buckets.map((one) => ({ time: one.time, value: value(one) })),
+    id, title, ...options,
+    points: buckets.map((bucket) => ({ time: bucket.time, value: value(bucket) })),
   });
   const all = [
     series("reward", "Mean reward", { kind: "line", zero: false, format: number }, meanReward),
     series("share", "Share of exploration", { kind: "bars", zero: true, format: percent }, share),
     series("cost", "Cost so far", { kind: "line", zero: true, format: number },
-      (one) => one.spent),
+      ({ spent: sum }) => sum),
   ];
   const select = (id) => (time) => {
     if (state.selected[id] === time) return;
@@ -116,7 +117,7 @@ function charts(history, state, page) {
   };
   return [
     h("div", { class: "charts" },
-      all.map((one) => chart(one, state.selected[one.id], select(one.id)))),
+      all.map((line) => chart(line, state.selected[line.id], select(line.id)))),
     h("details", null, h("summary", null, "The numbers as a table"), historyTable(buckets)),
   ];
 }
@@ -135,10 +136,10 @@ function historyTable(buckets) {
     h("table", null,
       h("thead", null, h("tr", null, h("th", { scope: "col" }, "from"),
         headers.map((header) => h("th", { scope: "col", class: "number" }, header)))),
-      h("tbody", null, buckets.map((one) => h("tr", null,
-        h("th", { scope: "row" }, date(one.time)),
-        [count(one.decisions), number(meanReward(one)), percent(share(one)), number(one.spent)]
-          .map((cell) => h("td", { class: "number" }, cell)))))));
+      h("tbody", null, buckets.map((bucket) => h("tr", null,
+        h("th", { scope: "row" }, date(bucket.time)),
+        [count(bucket.decisions), number(meanReward(bucket)), percent(share(bucket)),
+          number(bucket.spent)].map((cell) => h("td", { class: "number" }, cell)))))));
 }
 
 function settings(experiment) {
@@ -152,7 +153,7 @@ function settings(experiment) {
     contexts: `${kind}, ${counted(dimension, "feature")}`,
     rewards: experiment.rewards,
     noise: `${number(noise)}, ${noise_estimated ? "as estimated so far" : "as given"}`,
-    "late rewards": late ?? "waited for without end",
+    "late rewards": late ?? "never expire",
     seed: String(experiment.seed),
     created: h("time", { datetime: created, title: created }, date(created)),
     server: experiment.leader,

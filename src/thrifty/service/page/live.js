@@ -45,7 +45,7 @@ export class Poll {
     } catch (error) {
       failure = error;
     }
-    if (request.signal.aborted) return; // another one has taken its place
+    if (request.signal.aborted) return; // another request has taken its place
     this.#wait = failure ? Math.min(2 * this.#wait, SLOWEST) : EVERY;
     this.#since = failure ? (this.#since ?? Date.now()) : null;
     this.#report(failure, this.#since);

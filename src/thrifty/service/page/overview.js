@@ -33,7 +33,7 @@ export function badge(status) {
 }
 
 const HEADERS = [
-  "decisions", "rewards waiting", "mean reward", "exploration", "cost so far", "cost expected",
+  "decisions", "rewards pending", "mean reward", "exploration", "cost so far", "cost expected",
 ];
 
 function line({ name, status, policy, counts, mean_reward, exploration }) {
@@ -59,12 +59,12 @@ function empty() {
     ],
   };
   return [
-    h("p", null, "There is no experiment yet. Make the first one:"),
+    h("p", null, "There is no experiment yet. Make the first:"),
     curl(base, experiment),
-    h("p", null, "Let it decide, and tell it the reward of that decision:"),
+    h("p", null, "Let it decide, then report the reward of that decision:"),
     curl(`${base}/shop/decisions`, { id: "first", context: "mobile" }),
     curl(`${base}/shop/rewards`, { decision: "first", reward: 0.7 }),
-    h("p", { class: "note" }, "This page shows the experiment as soon as it is there."),
+    h("p", { class: "note" }, "This page shows the experiment as soon as it exists."),
   ];
 }
 

@@ -68,11 +68,11 @@ function report(error, since) {
   forget.hidden = !token.get();
   if (!failing) return;
   view.querySelector(".loading")?.remove();
-  const stale = view.querySelector("h1") ? " The numbers below are from before." : "";
+  const stale = view.querySelector("h1") ? " Showing the last data received." : "";
   if (!view.firstChild && named() !== null) patch(view, [experiment.back()]);
   connection.textContent = error instanceof Refused
     ? `${error.message} (since ${moment(since)}).${stale}`
-    : `No connection since ${moment(since)}.${stale}`;
+    : `Disconnected since ${moment(since)}.${stale}`;
   askForToken(error);
 }
 

@@ -10,36 +10,34 @@ from thrifty.service.server.experiment import (
     CREATED,
     DECISION,
     EXPIRED,
-    MOST_WAITING,
-    REWARD,
+    MOST_PENDING,
     Experiment,
+    outcome,
 )
 from thrifty.service.server.loading import Loaded, code
 from thrifty.service.server.refusals import Conflict, NotFound, Refusal, TooMany, Unusable, place
 from thrifty.service.server.views import decision_reply, experiment_reply
-from thrifty.service.server.writer import Group
+from thrifty.service.server.writer import Action, Group
 from thrifty.service.storage.leases import Elsewhere
 from thrifty.service.storage.store import Event, add_experiment, statuses
 
 
 @dataclass
-class Create:
+class Create(Action):
     """Begin an experiment; its settings were checked."""
 
-    name: str
     settings: dict[str, Any]
-
-    def ids(self) -> list[str]:
-        return []
 
     def run(self, group: Group) -> Any:
         if (status := statuses(group.connection).get(self.name)) is not None:
             archived = " (archived)" if status == "archived" else ""
             raise Conflict("name", f"there is an experiment {self.name} already{archived}")
         experiment = Experiment(self.name, self.settings, group.at)
-        # first: from then on the database does not wait for a server that stands still
-        if group.writer.leases.acquire(group.connection, self.name) is not None:
-            raise Conflict("name", f"another server is making an experiment {self.name}")
+        try:  # first: from then on the database does not wait for a server that stands still
+            group.writer.leases.acquire(group.connection, self.name)
+        except Elsewhere:
+            message = f"another server is making an experiment {self.name}"
+            raise Conflict("name", message) from None
         add_experiment(group.connection, self.name, group.at)
         group.writer.experiments[self.name] = Loaded(experiment, 0, ())
         body = {"settings": self.settings, "code": code()}
@@ -48,55 +46,41 @@ class Create:
 
 
 @dataclass
-class Ask:
+class Ask(Action):
     """Read something off an experiment."""
 
-    name: str
     question: Callable[[Experiment], Any]
 
-    def ids(self) -> list[str]:
-        return []
-
     def run(self, group: Group) -> Any:
-        experiment = group.lead(self.name)
-        return experiment if isinstance(experiment, Elsewhere) else self.question(experiment)
+        return self.question(group.lead(self.name))
 
 
 @dataclass
-class Alter:
+class Alter(Action):
     """Change an experiment."""
 
-    name: str
     change: dict[str, Any]
-
-    def ids(self) -> list[str]:
-        return []
 
     def run(self, group: Group) -> Any:
         experiment = group.lead(self.name)
-        if isinstance(experiment, Elsewhere):
-            return experiment
         group.add(self.name, experiment.change(self.change, group.at))
         group.statuses[self.name] = experiment.status
         return experiment_reply(experiment)
 
 
 @dataclass
-class Decide:
+class Decide(Action):
     """Take decisions: all of them, or none."""
 
-    name: str
     decisions: list[tuple[str, dict[str, Any]]]  # ids, and what is asked
-    own: list[str] = field(default_factory=list)  # ids that the caller brought
+    chosen_ids: list[str] = field(default_factory=list)  # those that the caller brought
     many: bool = True
 
     def ids(self) -> list[str]:
-        return self.own
+        return self.chosen_ids
 
     def run(self, group: Group) -> Any:
         experiment = group.lead(self.name)
-        if isinstance(experiment, Elsewhere):
-            return experiment
         known = group.known[self.name]
         fresh: dict[str, dict[str, Any]] = {}
         for n, (id, asked) in enumerate(self.decisions):
@@ -108,24 +92,20 @@ class Decide:
                     experiment.check_decision(asked)
                     fresh[id] = asked
             except ThriftyError as error:
-                raise self._placed(n, error) from None
+                raise _placed(n if self.many else None, error) from None
         if fresh:
             experiment.check_active()
-        if len(experiment.waiting) + len(fresh) > MOST_WAITING:
-            raise TooMany("decisions", f"more than {MOST_WAITING:,} would wait for their reward")
+        if len(experiment.pending) + len(fresh) > MOST_PENDING:
+            raise TooMany("decisions", f"more than {MOST_PENDING:,} would be pending")
         for id, asked in fresh.items():
             group.add(self.name, experiment.decide(id, asked, group.at))
         return [decision_reply(known[id][DECISION]) for id, _ in self.decisions]
 
-    def _placed(self, n: int, error: ThriftyError) -> ThriftyError:
-        return _placed(n, error) if self.many else error
-
 
 @dataclass
-class Learn:
+class Learn(Action):
     """Learn rewards: all of them, or none."""
 
-    name: str
     rewards: list[tuple[str, float]]
     many: bool = True
 
@@ -134,27 +114,27 @@ class Learn:
 
     def run(self, group: Group) -> Any:
         experiment = group.lead(self.name)
-        if isinstance(experiment, Elsewhere):
-            return experiment
         known = group.known[self.name]
         fresh: dict[str, float] = {}
         for n, (id, reward) in enumerate(self.rewards):
             try:
-                if id in experiment.waiting and id not in fresh:
+                if id in experiment.pending and id not in fresh:
                     if experiment.is_overdue(id, group.at):
                         raise Conflict("reward", f"decision {id} has expired")
                     fresh[id] = experiment.learner.check_reward(reward)
                 elif fresh.get(id) != reward:
                     _check_already(id, reward, known.get(id, {}))
             except ThriftyError as error:
-                raise (_placed(n, error) if self.many else error) from None
+                raise _placed(n if self.many else None, error) from None
         for id, reward in fresh.items():
             group.add(self.name, experiment.reward(id, reward, group.at))
-        return [_reward_view(id, known[id], id in fresh) for id, _ in self.rewards]
+        return [_reward_reply(id, known[id], id in fresh) for id, _ in self.rewards]
 
 
-def _placed(n: int, error: ThriftyError) -> ThriftyError:
-    """The mistake in item n of a list."""
+def _placed(n: int | None, error: ThriftyError) -> ThriftyError:
+    """The mistake in item n of a list, or in a request without a list."""
+    if n is None:
+        return error
     kind, where = type(error) if isinstance(error, Refusal) else Unusable, place(error)
     return kind(f"[{n}].{where}", str(error).removeprefix(f"{where}: "))
 
@@ -164,20 +144,22 @@ def _check_same(id: str, asked: dict[str, Any], before: dict[str, Any]) -> None:
         raise Conflict("id", f"decision {id} was asked for with another body")
 
 
-def _check_already(id: str, reward: float, known: dict[str, Event]) -> None:
+def _check_already(id: str, reward: float, events: dict[str, Event]) -> None:
     """Refuse a reward unless the same one was learned before."""
-    if DECISION not in known:
+    if DECISION not in events:
         raise NotFound("decision", f"no decision {id}")
-    last = known.get(REWARD) or known.get(EXPIRED)
-    if last is None:
+    ended = outcome(events)
+    if ended is None:
         raise Conflict("reward", f"decision {id} has another reward")
-    if last.body["reward"] == reward:
+    if ended.body["reward"] == reward:
         return
-    if last.kind == EXPIRED:
+    if ended.kind == EXPIRED:
         raise Conflict("reward", f"decision {id} has expired")
-    raise Conflict("reward", f"decision {id} has the reward {last.body['reward']:g} already")
+    raise Conflict("reward", f"decision {id} has the reward {ended.body['reward']:g} already")
 
 
-def _reward_view(id: str, known: dict[str, Event], learned: bool) -> dict[str, Any]:
-    last = known.get(REWARD) or known[EXPIRED]
-    return {"decision": id, "seq": last.seq, "status": "learned" if learned else "already"}
+def _reward_reply(id: str, events: dict[str, Event], learned: bool) -> dict[str, Any]:
+    """A RewardReply."""
+    ended = outcome(events)
+    assert ended is not None
+    return {"decision": id, "seq": ended.seq, "status": "learned" if learned else "already"}

@@ -7,23 +7,19 @@ from pydantic_core import to_json
 
 from thrifty.errors import escaped
 
+HEADERS = {  # of answers to requests that can be made again, and to those without a token
+    401: {"WWW-Authenticate": "Bearer"},
+    429: {"Retry-After": "1"},
+    503: {"Retry-After": "1"},
+}
+
 
 def answer(content: Any, status: int = 200) -> Response:
     """Content as JSON."""
-    return Response(to_json(content), status, media_type="application/json")
+    return Response(to_json(content), status, HEADERS.get(status), media_type="application/json")
 
 
-def error_answer(
-    status: int, where: str, message: str, retry_after: float | None = None
-) -> Response:
-    """What every mistake is answered with; retry_after: seconds.
-
-    The place is not repeated in the message.
-    """
-    body = {"where": where, "message": escaped(message.removeprefix(f"{where}: "))}
-    found = answer({"error": body}, status)
-    if retry_after is not None:
-        found.headers["Retry-After"] = f"{retry_after:g}"
-    if status == 401:
-        found.headers["WWW-Authenticate"] = "Bearer"
-    return found
+def error_answer(status: int, where: str, message: str) -> Response:
+    """The answer to every mistake. The place is not repeated in the message."""
+    error = {"where": where, "message": escaped(message.removeprefix(f"{where}: "))}
+    return answer({"error": error}, status)

@@ -16,16 +16,15 @@ from starlette.exceptions import HTTPException
 
 from thrifty import __version__
 from thrifty.errors import ThriftyError, shortened
-from thrifty.service.client.transports import NOT_SENT
 from thrifty.service.server.answers import error_answer
 from thrifty.service.server.gate import Gate, Limits
 from thrifty.service.server.page_files import page_router
 from thrifty.service.server.refusals import NoAnswer, Refusal, Unavailable, place
 from thrifty.service.server.routes import make_routes
 from thrifty.service.server.schemas import LABEL_PATTERN, NAME_PATTERN, ErrorReply
-from thrifty.service.server.writer import Action, Writer
+from thrifty.service.server.writer import Writer
 from thrifty.service.storage.leases import LASTS, Elsewhere
-from thrifty.service.storage.store import Store
+from thrifty.service.storage.store import EventStore
 
 LOG = logging.getLogger("thrifty.service")
 FORWARDED = "x-thrifty-forwarded"
@@ -33,6 +32,7 @@ STARTING = 10.0  # seconds until the store must answer
 # Seconds for a request that is passed on. A leader that is silent for longer than a lease has lost
 # it, and whoever asks again is answered by the next.
 HOP_TIMEOUT = httpx.Timeout(LASTS / 1e6, connect=1.0)
+NOT_CONNECTED = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)  # nothing was sent
 KEPT = ("authorization", "content-type", "accept")  # headers that are passed on
 ERRORS = (400, 401, 403, 404, 409, 413, 422, 429, 503, 504)
 # how pydantic names alternatives, such as a decision or a list of them, in the place of an error
@@ -40,18 +40,30 @@ BRANCHES = ("DecisionRequest", "RewardRequest", "list[", "literal[", "constraine
 
 # instead of pydantic's messages, which are about Python
 MESSAGES = {
-    "extra_forbidden": "there is no such key",
-    "missing": "it is missing",
-    "model_attributes_type": "an object {...} expected",
-    "model_type": "an object {...} expected",
-    "list_type": "a list [...] expected",
-    "string_type": "text expected",
-    "float_type": "a number expected",
-    "int_type": "a whole number expected",
+    "extra_forbidden": "unknown key",
+    "finite_number": "must be a finite number",
+    "float_type": "must be a number",
+    "greater_than": "must be above {gt}",
+    "greater_than_equal": "must be at least {ge}",
+    "int_parsing": "must be a whole number",
+    "int_type": "must be a whole number",
+    "less_than": "must be below {lt}",
+    "less_than_equal": "must be at most {le}",
+    "list_type": "must be a list [...]",
+    "literal_error": "must be {expected}",
+    "missing": "is missing",
+    "model_attributes_type": "must be an object {{...}}",
+    "model_type": "must be an object {{...}}",
+    "string_too_long": "must have at most {max_length} characters",
+    "string_too_short": "must not be empty",
+    "string_type": "must be text",
+    "string_unicode": "must be valid Unicode",
+    "too_long": "must have at most {max_length} items",
+    "too_short": "must not be empty",
 }
 PATTERNS = {
-    NAME_PATTERN: "letters, digits, spaces and _.~- expected, the first a letter, a digit or _",
-    LABEL_PATTERN: "text without control characters expected",
+    NAME_PATTERN: "must be letters, digits, spaces and _.~-, the first a letter, a digit or _",
+    LABEL_PATTERN: "must be text without control characters",
 }
 
 
@@ -59,41 +71,28 @@ class Service:
     """What the routes share: the store, the writer, and the way to other servers."""
 
     def __init__(self, store_url: str, own_url: str) -> None:
-        self.store, self.own_url = Store(store_url), own_url
+        self.store, self.own_url = EventStore(store_url), own_url
         self.writer = Writer(self.store, str(uuid4()), own_url)
         self.http = httpx.AsyncClient(timeout=HOP_TIMEOUT)
-
-    async def ask(self, request: Request, action: Action) -> Any:
-        """The writer's answer; or a response, that of another server which leads the experiment."""
-        found = await self.writer.submit(action)
-        if not isinstance(found, Elsewhere):
-            return found
-        query = f"?{request.url.query}" if request.url.query else ""
-        path = request.scope["raw_path"].decode() + query
-        reply = await self.pass_on(request, found, request.method, path, await request.body())
-        back = {key: reply.headers[key] for key in ("retry-after",) if key in reply.headers}
-        kind = reply.headers.get("content-type")
-        return Response(reply.content, reply.status_code, back, media_type=kind)
 
     async def pass_on(
         self, request: Request, leader: Elsewhere, method: str, path: str, body: bytes = b""
     ) -> httpx.Response:
         """The reply of the server that leads an experiment, to a request on behalf of another."""
         if FORWARDED in request.headers:
-            raise Unavailable("experiment", "it is getting another leader; try again")
+            raise Unavailable("experiment", "its leader is changing; try again")
         headers = {key: request.headers[key] for key in KEPT if key in request.headers}
         headers[FORWARDED] = "1"
         try:
             target = leader.url.rstrip("/") + path
             return await self.http.request(method, target, content=body, headers=headers)
-        except NOT_SENT:
-            raise Unavailable("experiment", "its leader does not answer; try again") from None
         except Exception as error:  # uvloop has errors of its own for connections that have ended
             if not isinstance(error, httpx.HTTPError):
                 LOG.error("not passed on", exc_info=error)
-            if method == "PATCH":  # all other requests may be made again
-                unknown = "its leader has not answered: whether it was changed is not known"
-                raise NoAnswer("experiment", unknown) from None
+            if method == "PATCH" and not isinstance(error, NOT_CONNECTED):
+                message = "its leader has not answered; whether it was changed is not known"
+                raise NoAnswer("experiment", message) from None
+            # all other requests may be made again
             raise Unavailable("experiment", "its leader does not answer; try again") from None
 
 
@@ -124,6 +123,7 @@ def make_app(store_url: str, own_url: str = "", limits: Limits | None = None) ->
     app.include_router(make_routes())
     app.include_router(page_router())
     app.add_middleware(Gate, limits=limits or Limits())
+    app.add_exception_handler(Elsewhere, _pass_on)
     app.add_exception_handler(ThriftyError, _refused)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http_error)
@@ -132,59 +132,64 @@ def make_app(store_url: str, own_url: str = "", limits: Limits | None = None) ->
     return app
 
 
+async def _pass_on(request: Request, leader: Exception) -> Response:
+    """Another server leads the experiment: its answer, to the same request."""
+    assert isinstance(leader, Elsewhere)
+    query = f"?{request.url.query}" if request.url.query else ""
+    path, body = request.scope["raw_path"].decode() + query, await request.body()
+    try:
+        reply = await request.app.state.service.pass_on(request, leader, request.method, path, body)
+    except Refusal as error:
+        return _refused(request, error)
+    back = {key: reply.headers[key] for key in ("retry-after",) if key in reply.headers}
+    kind = reply.headers.get("content-type")
+    return Response(reply.content, reply.status_code, back, media_type=kind)
+
+
 def _refused(_: Request, error: Exception) -> Response:
     """Mistakes that thrifty has found: 422, unless they are refusals with a status of their own."""
     assert isinstance(error, ThriftyError)
     status = error.status if isinstance(error, Refusal) else 422
-    return error_answer(status, place(error), str(error), getattr(error, "retry_after", None))
+    return error_answer(status, place(error), str(error))
 
 
 def _invalid(_: Request, error: Exception) -> Response:
     """A body or a parameter that does not fit the schema: 400 if it cannot even be parsed."""
     assert isinstance(error, RequestValidationError)
-    first = _most_telling(list(error.errors()))
+    # of the errors of alternatives, that of the one which was meant: the longest place
+    first = max(error.errors(), key=lambda error: len(error["loc"]))
     if first["type"] == "json_invalid":
         reason, position = first["ctx"]["error"], first["loc"][-1]
-        return error_answer(400, "body", f"not JSON: {reason} at character {position}")
+        return error_answer(400, "body", f"invalid JSON: {reason} at character {position}")
     if isinstance(first.get("input"), bytes):
-        return error_answer(400, "Content-Type", "application/json expected")
-    parts = [one for one in first["loc"][1:] if not _is_branch(one)]
-    where = "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in parts).lstrip(".")
-    return error_answer(422, shortened(where or str(first["loc"][0])), _message(first))
+        return error_answer(400, "Content-Type", "must be application/json")
+    parts = [part for part in first["loc"][1:] if not str(part).startswith(BRANCHES)]
+    where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts)
+    return error_answer(422, shortened(where.lstrip(".") or str(first["loc"][0])), _message(first))
 
 
 def _message(error: dict[str, Any]) -> str:
     """What is wrong, in words for a person who has written JSON."""
+    facts = error.get("ctx", {})
     if error["type"] == "string_pattern_mismatch":
-        return PATTERNS[error["ctx"]["pattern"]]
-    message: str = MESSAGES.get(error["type"], error["msg"])
-    return message
-
-
-def _most_telling(errors: list[dict[str, Any]]) -> dict[str, Any]:
-    """Of the errors of alternatives, one of that which was meant: the longest place."""
-    return max(errors, key=lambda one: len(one["loc"]))
-
-
-def _is_branch(part: object) -> bool:
-    """Whether a part of a place names an alternative of the schema, not a part of the body."""
-    return isinstance(part, str) and part.startswith(BRANCHES)
+        return PATTERNS[facts["pattern"]]
+    return MESSAGES[error["type"]].format(**facts) if error["type"] in MESSAGES else error["msg"]
 
 
 def _http_error(_: Request, error: Exception) -> Response:
     """Errors of the framework: an unknown path, a wrong method."""
     assert isinstance(error, HTTPException)
     where = "body" if error.status_code in (400, 413) else "request"
-    found = error_answer(error.status_code, where, str(error.detail))
-    found.headers.update(error.headers or {})
-    return found
+    response = error_answer(error.status_code, where, str(error.detail))
+    response.headers.update(error.headers or {})
+    return response
 
 
 def _no_database(_: Request, error: Exception) -> Response:
     LOG.error("no database", exc_info=error)
-    return error_answer(503, "service", "the store does not answer; try again", 1)
+    return error_answer(503, "service", "the store does not answer; try again")
 
 
 def _fault(_: Request, error: Exception) -> Response:
     """A fault of the program: the server logs it, and the answer says nothing of it."""
-    return error_answer(500, "service", "it failed; its log says why")
+    return error_answer(500, "service", "internal error; see the server log")

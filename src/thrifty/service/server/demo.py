@@ -7,26 +7,19 @@ from typing import Any
 
 import httpx
 
+ARMS = ["banner", "video", "list"]
 SHOP: dict[str, Any] = {
     "name": "demo-shop",
     "rewards": "bernoulli",
     "contexts": [
-        {
-            "name": "phone",
-            "arms": [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]],
-            "arm_names": ["banner", "video", "list"],
-        },
-        {
-            "name": "desktop",
-            "arms": [[1, 0, 0, 1], [0, 1, 0, 1], [0, 0, 1, 1]],
-            "arm_names": ["banner", "video", "list"],
-        },
+        {"name": "phone", "arms": [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]], "arm_names": ARMS},
+        {"name": "desktop", "arms": [[1, 0, 0, 1], [0, 1, 0, 1], [0, 0, 1, 1]], "arm_names": ARMS},
     ],
     "expire": {"after_s": 3, "reward": 0.0},
 }
 CLICKS = (0.12, 0.3, 0.2, 0.15)  # theta of the shop
 PRICES: dict[str, Any] = {"name": "demo-prices", "dimension": 3, "policy": "thrifty"}
-SILENT = 0.1  # share of visitors of whom nothing is heard: their decisions expire
+SILENT = 0.1  # share of visitors without a reward: their decisions expire
 PAUSE = 0.05  # seconds between visitors
 
 

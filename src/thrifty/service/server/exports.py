@@ -9,8 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from sqlalchemy import Connection
 
-from thrifty.service.server.experiment import DECISION, EXPIRED
-from thrifty.service.server.views import outcome
+from thrifty.service.server.experiment import DECISION, EXPIRED, outcome
 from thrifty.service.storage.store import Event, find_decisions, read_events
 
 SCHEMA = pa.schema(
@@ -60,19 +59,19 @@ def _rows(connection: Connection, name: str, page: list[Event]) -> list[dict[str
             events[event.decision] = {DECISION: event}
         elif event.decision in events:
             events[event.decision][event.kind] = event
-    left_open = [id for id, own in events.items() if outcome(own) is None]
-    return [_row(own) for own in (events | find_decisions(connection, name, left_open)).values()]
+    pending = [id for id, about in events.items() if outcome(about) is None]
+    return [_row(about) for about in (events | find_decisions(connection, name, pending)).values()]
 
 
 def _row(events: dict[str, Event]) -> dict[str, Any]:
     """A decision, and what came of it."""
-    made, last = events[DECISION], outcome(events)
+    decision, ended = events[DECISION], outcome(events)
     return {
-        **made.body,
-        "seq": made.seq,
-        "at": made.at,
-        "decision": made.decision,
-        "reward": None if last is None else last.body["reward"],
-        "rewarded_at": None if last is None else last.at,
-        "expired": last is not None and last.kind == EXPIRED,
+        **decision.body,
+        "seq": decision.seq,
+        "at": decision.at,
+        "decision": decision.decision,
+        "reward": None if ended is None else ended.body["reward"],
+        "rewarded_at": None if ended is None else ended.at,
+        "expired": ended is not None and ended.kind == EXPIRED,
     }

@@ -28,7 +28,7 @@ class Gate:
             await self.app(scope, receive, send)
             return
         if self.in_flight >= self.limits.in_flight:
-            answer = error_answer(503, "service", "too many requests are in flight", 1)
+            answer = error_answer(503, "service", "too many requests are in flight")
             await answer(scope, receive, send)
             return
         self.in_flight += 1

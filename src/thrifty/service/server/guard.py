@@ -1,7 +1,7 @@
 """Who may use a route: checked before anything of the request's body is read."""
 
 import ipaddress
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -10,8 +10,11 @@ from fastapi.responses import Response
 from fastapi.routing import APIRoute
 
 from thrifty.errors import shortened
-from thrifty.service.server.refusals import Forbidden
-from thrifty.service.storage.tokens import check
+from thrifty.service.server.refusals import Forbidden, Unauthorized
+from thrifty.service.storage.tokens import SCOPES, Token, find_token
+
+NEEDED = "a token is needed, as in 'Authorization: Bearer th_...'"
+UNKNOWN = "unknown or revoked token"
 
 
 class Scope:
@@ -41,14 +44,31 @@ class Guarded(APIRoute):
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
-        scopes = [one.dependency for one in self.dependencies if isinstance(one.dependency, Scope)]
+        needed = (dependency.dependency for dependency in self.dependencies)
+        scopes = [scope for scope in needed if isinstance(scope, Scope)]
 
         async def guarded(request: Request) -> Response:
-            for one in scopes:
-                one.check(request)
+            for scope in scopes:
+                scope.check(request)
             return await handle(request)
 
         return guarded
+
+
+def check(tokens: Mapping[str, Token] | None, header: str | None, scope: str) -> None:
+    """Raise Unauthorized or Forbidden unless an Authorization header allows a scope.
+
+    tokens: as read_tokens gives them; None allows everything.
+    """
+    if tokens is None:
+        return
+    header = header or ""
+    token = find_token(tokens, header)
+    if token is None:
+        raise Unauthorized("Authorization", UNKNOWN if "th_" in header else NEEDED)
+    if not token.scopes & {scope, "admin"}:
+        scopes = ", ".join(scope for scope in SCOPES if scope in token.scopes)
+        raise Forbidden("Authorization", f"this needs scope {scope}; the token has {scopes}")
 
 
 def is_loopback(host: str) -> bool:
@@ -70,5 +90,5 @@ def _check_local(header: str) -> None:
     except ValueError:  # brackets without an address
         host = ""
     if not is_loopback(host):
-        expected = "without tokens, a request to 127.0.0.1 or localhost expected"
-        raise Forbidden("Host", f"{expected}, got {shortened(header)}")
+        message = "without tokens, only requests to 127.0.0.1 or localhost are answered"
+        raise Forbidden("Host", f"{message}, not to {shortened(header)}")

@@ -8,7 +8,7 @@ MOST = 120  # stretches; with more, two neighbours become one
 
 @dataclass
 class Stretch:
-    """Some decisions in a row, and the rewards that came meanwhile."""
+    """Consecutive decisions, and the rewards that came meanwhile."""
 
     start: int  # time of the first decision, microseconds
     decisions: int = 0
@@ -17,12 +17,9 @@ class Stretch:
     rewards: int = 0
     reward_sum: float = 0.0
 
-    def add(self, other: "Stretch") -> None:
-        self.decisions += other.decisions
-        self.explored += other.explored
-        self.cost += other.cost
-        self.rewards += other.rewards
-        self.reward_sum += other.reward_sum
+    def add(self, later: "Stretch") -> None:
+        for name in ("decisions", "explored", "cost", "rewards", "reward_sum"):
+            setattr(self, name, getattr(self, name) + getattr(later, name))
 
 
 @dataclass
@@ -57,12 +54,12 @@ class History:
 
     def recent_cost(self, share: float) -> float:
         """The cost of the last share of all decisions, in whole stretches."""
-        wanted = share * sum(one.decisions for one in self.stretches)
+        wanted = share * sum(stretch.decisions for stretch in self.stretches)
         cost, seen = 0.0, 0
-        for one in reversed(self.stretches):
+        for stretch in reversed(self.stretches):
             if seen >= wanted:
                 break
-            cost, seen = cost + one.cost, seen + one.decisions
+            cost, seen = cost + stretch.cost, seen + stretch.decisions
         return cost
 
     def to_json(self) -> dict[str, Any]:
@@ -70,4 +67,4 @@ class History:
 
     @classmethod
     def from_json(cls, content: dict[str, Any]) -> "History":
-        return cls(content["size"], [Stretch(**one) for one in content["stretches"]])
+        return cls(content["size"], [Stretch(**stretch) for stretch in content["stretches"]])

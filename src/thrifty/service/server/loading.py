@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import NamedTuple
 
 from sqlalchemy import Connection
 
-from thrifty.compiler.fingerprints import PACKAGE, fingerprint
-from thrifty.report.wording import count
-from thrifty.service.server.experiment import CREATED, DECISION, UPGRADED, Experiment
+from thrifty.compiler.fingerprints import fingerprint
+from thrifty.service.server.experiment import DECISION, UPGRADED, Experiment
 from thrifty.service.storage.store import (
     Event,
     Snapshot,
@@ -28,8 +28,8 @@ from thrifty.studies.tasks import installed_code
 @cache
 def code() -> str:
     """The fingerprint of what decides the bits of an experiment."""
-    own = [PACKAGE / "service" / name for name in ("experiment.py", "history.py")]
-    return fingerprint(own, installed_code())
+    sources = [Path(__file__).with_name(name) for name in ("experiment.py", "history.py")]
+    return fingerprint(sources, installed_code())
 
 
 class Loaded(NamedTuple):
@@ -46,17 +46,15 @@ def load(connection: Connection, name: str) -> Loaded:
     Where other code made the snapshot, an event says so, and from which event on this code would
     have decided otherwise. What was decided stands.
     """
-    snapshot = last_snapshot(connection, name)
+    snapshot, upgrades = last_snapshot(connection, name), _upgrades(connection, name)
     made_by = _first(connection, name).body["code"] if snapshot is None else snapshot.code
     if snapshot is not None and made_by != code() and not _is_readable(snapshot):
-        snapshot = None
+        snapshot = None  # the whole log it can read
     experiment, differs = _replayed(connection, name, snapshot, follow=False)
     if differs is not None:
         experiment, _ = _replayed(connection, name, snapshot, follow=True)
-    upgrades = _upgrades(connection, name)
-    seq = 0 if snapshot is None else snapshot.seq
     if made_by == code():
-        return Loaded(experiment, seq, upgrades)
+        return Loaded(experiment, 0 if snapshot is None else snapshot.seq, upgrades)
     body = {"from": made_by, "to": code(), "differs": differs}
     experiment.seq += 1
     append(connection, name, [Event(experiment.seq, UPGRADED, now(), None, body)])
@@ -66,10 +64,10 @@ def load(connection: Connection, name: str) -> Loaded:
 
 
 def _is_readable(snapshot: Snapshot) -> bool:
-    """Whether this code can read a snapshot that other code has made; the whole log it can."""
+    """Whether this code can read a snapshot that other code has made."""
     try:
-        _restored(snapshot)
-    except Exception:
+        Experiment.from_bytes(snapshot.state)
+    except Exception:  # of whatever kind: other code may have written anything
         return False
     return True
 
@@ -82,7 +80,7 @@ def _replayed(
     connection: Connection, name: str, snapshot: Snapshot | None, *, follow: bool
 ) -> tuple[Experiment, int | None]:
     """The experiment after all events; and, unless the log is followed, where it differs."""
-    experiment = _begun(connection, name) if snapshot is None else _restored(snapshot)
+    experiment = _begun(connection, name, snapshot)
     for event in all_events(connection, name, experiment.seq):
         if experiment.replay(event, follow=follow) is not None and not follow:
             return experiment, event.seq
@@ -93,14 +91,12 @@ def _first(connection: Connection, name: str) -> Event:
     return read_events(connection, name, most=1)[0]
 
 
-def _begun(connection: Connection, name: str) -> Experiment:
-    first = _first(connection, name)
-    assert first.kind == CREATED
-    return Experiment(name, first.body["settings"], first.at)
-
-
-def _restored(snapshot: Snapshot) -> Experiment:
-    return Experiment.from_bytes(snapshot.state)
+def _begun(connection: Connection, name: str, snapshot: Snapshot | None) -> Experiment:
+    """The experiment of a snapshot, or as it was made."""
+    if snapshot is not None:
+        return Experiment.from_bytes(snapshot.state)
+    created = _first(connection, name)
+    return Experiment(name, created.body["settings"], created.at)
 
 
 def _upgrades(connection: Connection, name: str) -> tuple[int, ...]:
@@ -113,19 +109,8 @@ class Audit(NamedTuple):
     events: int  # that were carried out again
     decisions: int
     unverified: int  # events that other code has made
-    seq: int | None  # of the first event that differs
-    difference: str
-
-    def sentence(self, name: str) -> str:
-        """The result in a line."""
-        checked = (
-            f"{count(self.decisions, 'decision')}, {count(self.events, 'event')} computed again"
-        )
-        unverified = count(self.unverified, "event")
-        left = f"; {unverified} of other versions left out" if self.unverified else ""
-        if self.seq is None:
-            return f"{name}: {checked}, all the same{left}"
-        return f"{name}: event {self.seq} differs: {self.difference}{left}"
+    seq: int | None = None  # of the first event that differs
+    difference: str = ""
 
 
 def audit(connection: Connection, name: str, tick: Callable[[], None] = lambda: None) -> Audit:
@@ -135,14 +120,11 @@ def audit(connection: Connection, name: str, tick: Callable[[], None] = lambda: 
     taken when this code took over. tick: called after each event.
     """
     upgrades = _upgrades(connection, name)
-    made_by = _first(connection, name).body["code"]
-    experiment, unverified = _begun(connection, name), 0
-    if upgrades:
-        snapshot = last_snapshot(connection, name, until=upgrades[-1])
-        assert snapshot is not None
-        made_by, experiment, unverified = snapshot.code, _restored(snapshot), snapshot.seq
+    start = last_snapshot(connection, name, until=upgrades[-1]) if upgrades else None
+    made_by = _first(connection, name).body["code"] if start is None else start.code
     if made_by != code():
-        return Audit(0, 0, last_seq(connection, name), None, "")
+        return Audit(0, 0, last_seq(connection, name))
+    experiment, unverified = _begun(connection, name, start), 0 if start is None else start.seq
     events = decisions = 0
     snapshots = snapshots_by(connection, name, code())
     for event in all_events(connection, name, experiment.seq):
@@ -151,7 +133,7 @@ def audit(connection: Connection, name: str, tick: Callable[[], None] = lambda: 
         tick()
         if difference is not None:
             return Audit(events, decisions, unverified, event.seq, difference)
-    return Audit(events, decisions, unverified, None, "")
+    return Audit(events, decisions, unverified)
 
 
 def _difference(experiment: Experiment, event: Event, snapshot: bytes | None) -> str | None:

@@ -16,13 +16,13 @@ def metrics_text(writer: Writer) -> str:
     ):
         Counter(name, text, registry=registry).inc(value)
     labels = ["experiment"]
-    waiting = Gauge("thrifty_waiting", "Decisions without a reward", labels, registry=registry)
+    pending = Gauge("thrifty_waiting", "Pending decisions", labels, registry=registry)
     made = Counter("thrifty_decisions", "Decisions", labels, registry=registry)
     rewarded = Counter("thrifty_rewards", "Rewards", labels, registry=registry)
     explored = Counter("thrifty_explored", "Decisions that explore", labels, registry=registry)
     for name, loaded in list(writer.experiments.items()):
         experiment = loaded.experiment
-        waiting.labels(name).set(len(experiment.waiting))
+        pending.labels(name).set(len(experiment.pending))
         made.labels(name).inc(experiment.counts["decisions"])
         rewarded.labels(name).inc(experiment.counts["rewards"])
         explored.labels(name).inc(experiment.counts["explored"])

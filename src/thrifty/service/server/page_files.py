@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from fastapi import APIRouter
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import Response
 
-from thrifty.service.server.schemas import ErrorBody, ErrorReply
+from thrifty.service.server.answers import error_answer
 
 FOLDER = Path(__file__).parent.parent / "page"
 TYPES = {  # not those of the system, which may say anything
@@ -43,8 +43,9 @@ def page_router() -> APIRouter:
     @router.api_route("/page/{name}", methods=["GET", "HEAD"])
     async def file(name: str) -> Response:
         if name not in files:
-            missing = ErrorReply(error=ErrorBody(where="page", message="there is no such file"))
-            return JSONResponse(missing.model_dump(), status_code=404, headers=HEADERS)
+            missing = error_answer(404, "page", "there is no such file")
+            missing.headers.update(HEADERS)
+            return missing
         content, kind = files[name]
         return Response(content, media_type=kind, headers=HEADERS)
 

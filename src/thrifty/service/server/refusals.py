@@ -23,69 +23,42 @@ class Refusal(ThriftyError):
         super().__init__(f"{where}: {message}")
         self.where = where
 
+    def __init_subclass__(cls, *, status: int) -> None:
+        cls.status = status
+
 
 def place(error: ThriftyError) -> str:
     """The part of a request that an error is about."""
     return str(getattr(error, "where", None) or getattr(error, "kind", "request"))
 
 
-class Unauthorized(Refusal):
+class Unauthorized(Refusal, status=401):
     """No token, or none that is valid."""
 
-    status = 401
 
-
-class Forbidden(Refusal):
+class Forbidden(Refusal, status=403):
     """A token whose scopes do not include what was asked for."""
 
-    status = 403
 
-
-class NotFound(Refusal):
+class NotFound(Refusal, status=404):
     """An experiment or a decision that does not exist."""
 
-    status = 404
 
-
-class Conflict(Refusal):
+class Conflict(Refusal, status=409):
     """Another reward, another body under the same id, or an experiment that is paused."""
 
-    status = 409
 
-
-class TooLarge(Refusal):
-    """A request of too many bytes."""
-
-    status = 413
-
-
-class Unusable(Refusal):
+class Unusable(Refusal, status=422):
     """A request that was parsed, but cannot be used."""
 
-    status = 422
+
+class TooMany(Refusal, status=429):
+    """More decisions than may be pending."""
 
 
-class Later(Refusal):
-    """A request that may be made again; retry_after: seconds after which."""
-
-    def __init__(self, where: str, message: str, *, retry_after: float = 1) -> None:
-        super().__init__(where, message)
-        self.retry_after = retry_after
-
-
-class TooMany(Later):
-    """More than may wait."""
-
-    status = 429
-
-
-class Unavailable(Later):
+class Unavailable(Refusal, status=503):
     """Not now: nothing was done, or what was done is found by its id."""
 
-    status = 503
 
-
-class NoAnswer(Refusal):
+class NoAnswer(Refusal, status=504):
     """Passed on to another server, which has not answered."""
-
-    status = 504

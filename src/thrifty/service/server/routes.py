@@ -9,8 +9,9 @@ from fastapi import APIRouter, Body, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import PlainTextResponse, Response, StreamingResponse
 from pydantic import Field
+from sqlalchemy import Connection
 
-from thrifty.errors import NOTHING, InvalidInput
+from thrifty.errors import InvalidInput
 from thrifty.service.ids import new_ids
 from thrifty.service.server.actions import Alter, Ask, Create, Decide, Learn
 from thrifty.service.server.answers import answer
@@ -21,10 +22,10 @@ from thrifty.service.server.metrics import metrics_text
 from thrifty.service.server.refusals import NotFound, Unavailable
 from thrifty.service.server.schemas import (
     MOST_BATCH,
-    Change,
     DecisionDetail,
     DecisionReply,
     DecisionRequest,
+    ExperimentChange,
     ExperimentLine,
     ExperimentReply,
     LogEntry,
@@ -43,13 +44,13 @@ if TYPE_CHECKING:
 CHUNK = 2**20  # bytes of a file that are sent at once
 AT_ONCE = 100  # experiments of the list that are asked for together
 PARQUET = "application/vnd.apache.parquet"
+ALL = "/v1/experiments"
+NAMED = f"{ALL}/{{name}}"
 Decisions = Annotated[
-    DecisionRequest | Annotated[list[DecisionRequest], Field(max_length=MOST_BATCH)],
-    Body(),
+    DecisionRequest | Annotated[list[DecisionRequest], Field(max_length=MOST_BATCH)], Body()
 ]
 Rewards = Annotated[
-    RewardRequest | Annotated[list[RewardRequest], Field(max_length=MOST_BATCH)],
-    Body(),
+    RewardRequest | Annotated[list[RewardRequest], Field(max_length=MOST_BATCH)], Body()
 ]
 
 
@@ -67,72 +68,68 @@ def make_routes() -> APIRouter:
     return routes
 
 
+def _needs(name: str, reply: Any, **others: Any) -> dict[str, Any]:
+    """Options of a route: the scope that it needs, and the schema of its replies."""
+    return {"dependencies": [scope(name)], "response_model": reply, **others}
+
+
 def _add_experiments(routes: APIRouter) -> None:
-    @routes.post(
-        "/v1/experiments",
-        status_code=201,
-        response_model=ExperimentReply,
-        dependencies=[scope("admin")],
-    )
+    @routes.post(ALL, **_needs("admin", ExperimentReply, status_code=201))
     async def create(request: Request, new: NewExperiment) -> Response:
         settings = new.model_dump(exclude={"name"}, exclude_none=True)
         await run_in_threadpool(check_settings, settings)  # compiles, which takes its time
-        found = await service_of(request).ask(request, Create(new.name, settings))
-        return _shown(request, found, 201)
+        shown = await service_of(request).writer.submit(Create(new.name, settings))
+        return _with_leader(request, shown, 201)
 
-    @routes.get(
-        "/v1/experiments", response_model=list[ExperimentLine], dependencies=[scope("read")]
-    )
+    @routes.get(ALL, **_needs("read", list[ExperimentLine]))
     async def list_all(request: Request) -> Response:
         names = await run_in_threadpool(_names, service_of(request))
         lines: list[dict[str, Any]] = []
-        broken: list[BaseException] = []
+        errors: list[BaseException] = []  # of experiments that cannot be read: in the server's log
         for first in range(0, len(names), AT_ONCE):
-            part = names[first : first + AT_ONCE]
-            asked = (_line(request, name) for name in part)
-            found = await asyncio.gather(*asked, return_exceptions=True)
-            lines += [one for one in found if isinstance(one, dict)]  # the others are in the log
-            broken += [one for one in found if isinstance(one, BaseException)]
-        if broken and not lines:
-            raise broken[0]
+            asked = (_line(request, name) for name in names[first : first + AT_ONCE])
+            for line in await asyncio.gather(*asked, return_exceptions=True):
+                if isinstance(line, BaseException):
+                    errors.append(line)
+                else:
+                    lines.append(line)
+        if errors and not lines:
+            raise errors[0]
         return answer(lines)
 
-    @routes.get(
-        "/v1/experiments/{name}", response_model=ExperimentReply, dependencies=[scope("read")]
-    )
+    @routes.get(NAMED, **_needs("read", ExperimentReply))
     async def show(request: Request, name: Name) -> Response:
-        return _shown(request, await service_of(request).ask(request, Ask(name, experiment_reply)))
+        shown = await service_of(request).writer.submit(Ask(name, experiment_reply))
+        return _with_leader(request, shown)
 
-    @routes.patch(
-        "/v1/experiments/{name}", response_model=ExperimentReply, dependencies=[scope("admin")]
-    )
-    async def change(request: Request, name: Name, change: Change) -> Response:
+    @routes.patch(NAMED, **_needs("admin", ExperimentReply))
+    async def change(request: Request, name: Name, change: ExperimentChange) -> Response:
         asked = change.model_dump(exclude_none=True)
         if "expire" in change.model_fields_set:
             asked.setdefault("expire", None)  # null: decisions are given up no longer
         if not asked:
-            raise InvalidInput.expected("body", "a change", NOTHING)
-        return _shown(request, await service_of(request).ask(request, Alter(name, asked)))
+            raise InvalidInput("body", "must have a change")
+        return _with_leader(request, await service_of(request).writer.submit(Alter(name, asked)))
 
 
-def _shown(request: Request, found: Any, status: int = 200) -> Response:
-    """An experiment, with its leader; or the response of that."""
-    if isinstance(found, Response):
-        return found
-    return answer({**found, "leader": service_of(request).own_url}, status)
+def _with_leader(request: Request, shown: dict[str, Any], status: int = 200) -> Response:
+    """An experiment that is led here."""
+    return answer({**shown, "leader": service_of(request).own_url}, status)
 
 
 async def _line(request: Request, name: str) -> dict[str, Any]:
     """An ExperimentLine, from whichever server leads the experiment."""
     service = service_of(request)
-    found: Any = await service.writer.submit(Ask(name, experiment_line))
-    if isinstance(found, Elsewhere):
-        reply = await service.pass_on(request, found, "GET", f"/v1/experiments/{quote(name)}")
+    line: dict[str, Any]
+    try:
+        line = await service.writer.submit(Ask(name, experiment_line))
+    except Elsewhere as leader:
+        reply = await service.pass_on(request, leader, "GET", f"{ALL}/{quote(name)}")
         if reply.status_code != 200:
-            raise Unavailable("experiment", f"the leader of {name} does not answer; try again")
-        whole = reply.json()
-        found = {key: whole[key] for key in ExperimentLine.model_fields}
-    line: dict[str, Any] = found
+            message = f"the leader of {name} does not answer; try again"
+            raise Unavailable("experiment", message) from None
+        shown = reply.json()
+        line = {key: shown[key] for key in ExperimentLine.model_fields}
     return line
 
 
@@ -143,71 +140,62 @@ def _names(service: "Service") -> list[str]:
 
 
 def _add_decisions(routes: APIRouter) -> None:
-    @routes.post(
-        "/v1/experiments/{name}/decisions",
-        response_model=DecisionReply | list[DecisionReply],
-        dependencies=[scope("decide")],
-    )
+    @routes.post(f"{NAMED}/decisions", **_needs("decide", DecisionReply | list[DecisionReply]))
     async def decide(request: Request, name: Name, asked: Decisions) -> Response:
-        many = isinstance(asked, list)
-        items = asked if isinstance(asked, list) else [asked]
-        own = [one.id for one in items if one.id is not None]
-        new = iter(new_ids(len(items) - len(own)))
-        decisions = [(one.id or next(new), one.__dict__) for one in items]
-        found = await service_of(request).ask(request, Decide(name, decisions, own, many))
-        return _single_or_many(found, many)
+        items, many = _items(asked)
+        brought = [item.id for item in items if item.id is not None]
+        fresh = iter(new_ids(len(items) - len(brought)))
+        decisions = [(item.id or next(fresh), item.__dict__) for item in items]
+        action = Decide(name, decisions, brought, many)
+        replies = await service_of(request).writer.submit(action)
+        return answer(replies if many else replies[0])
 
-    @routes.post(
-        "/v1/experiments/{name}/rewards",
-        response_model=RewardReply | list[RewardReply],
-        dependencies=[scope("reward")],
-    )
+    @routes.post(f"{NAMED}/rewards", **_needs("reward", RewardReply | list[RewardReply]))
     async def learn(request: Request, name: Name, rewards: Rewards) -> Response:
-        many = isinstance(rewards, list)
-        items = rewards if isinstance(rewards, list) else [rewards]
-        pairs = [(one.decision, one.reward) for one in items]
-        found = await service_of(request).ask(request, Learn(name, pairs, many))
-        return _single_or_many(found, many)
+        items, many = _items(rewards)
+        pairs = [(item.decision, item.reward) for item in items]
+        replies = await service_of(request).writer.submit(Learn(name, pairs, many))
+        return answer(replies if many else replies[0])
 
-    @routes.get(
-        "/v1/experiments/{name}/decisions",
-        response_model=list[DecisionDetail],
-        dependencies=[scope("read")],
-    )
+    @routes.get(f"{NAMED}/decisions", **_needs("read", list[DecisionDetail]))
     async def show_last(
         request: Request, name: Name, last: Annotated[int, Query(ge=1, le=100)] = 20
     ) -> Response:
-        service = service_of(request)
-        ids = await run_in_threadpool(_last_ids, service, name, last)
-        return await _details(request, name, ids)
+        events = await _read(request, last_events, name, DECISION, last)
+        return answer(await _details(request, name, [event.decision for event in events]))
 
-    @routes.get(
-        "/v1/experiments/{name}/decisions/{id}",
-        response_model=DecisionDetail,
-        dependencies=[scope("read")],
-    )
-    async def show_one(request: Request, name: Name, id: Name) -> Response:
-        return await _details(request, name, [id], single=True)
+    @routes.get(f"{NAMED}/decisions/{{id}}", **_needs("read", DecisionDetail))
+    async def show_decision(request: Request, name: Name, id: Name) -> Response:
+        details = await _details(request, name, [id])
+        if not details:
+            raise NotFound("decision", f"no decision {id}")
+        return answer(details[0])
 
-    @routes.get(
-        "/v1/experiments/{name}/log",
-        response_model=list[LogEntry],
-        responses={200: {"content": {PARQUET: {}}}},
-        dependencies=[scope("read")],
-    )
+    as_parquet: dict[str, Any] = {"responses": {200: {"content": {PARQUET: {}}}}}
+
+    @routes.get(f"{NAMED}/log", **_needs("read", list[LogEntry], **as_parquet))
     async def show_log(
         request: Request,
         name: Name,
         after: Annotated[int, Query(ge=0, lt=2**63)] = 0,
         format: Literal["json", "parquet"] = "json",
     ) -> Response:
-        service = service_of(request)
         if format == "parquet":
-            file = await run_in_threadpool(_reading, service, parquet, name, after)
+            file = await _read(request, parquet, name, after)
             headers = {"Content-Disposition": f'attachment; filename="{name}.parquet"'}
             return StreamingResponse(_content(file), headers=headers, media_type=PARQUET)
-        found = await run_in_threadpool(_reading, service, _log, name, after)
-        return answer(found)
+        return answer(await _read(request, _entries, name, after))
+
+
+def _entries(connection: Connection, name: str, after: int) -> list[dict[str, Any]]:
+    """LogEntries: a page of them."""
+    events = read_events(connection, name, after)
+    return [{**event._asdict(), "at": iso(event.at)} for event in events]
+
+
+def _items(body: Any) -> tuple[list[Any], bool]:
+    """What a body has, and whether it is a list."""
+    return (body, True) if isinstance(body, list) else ([body], False)
 
 
 def _content(file: IO[bytes]) -> Iterator[bytes]:
@@ -216,47 +204,31 @@ def _content(file: IO[bytes]) -> Iterator[bytes]:
             yield chunk
 
 
-def _single_or_many(found: Any, many: bool) -> Response:
-    if isinstance(found, Response):
-        return found
-    return answer(found if many else found[0])
-
-
-def _reading(service: "Service", read: Callable[..., Any], name: str, *arguments: Any) -> Any:
+async def _read(request: Request, read: Callable[..., Any], name: str, *arguments: Any) -> Any:
     """Read something of an experiment that exists."""
-    with service.store.reading() as connection:
-        if name not in statuses(connection):
-            raise NotFound("experiment", f"no experiment {name}")
-        return read(connection, name, *arguments)
+    store = service_of(request).store
+
+    def reading() -> Any:
+        with store.reading() as connection:
+            if name not in statuses(connection):
+                raise NotFound("experiment", f"no experiment {name}")
+            return read(connection, name, *arguments)
+
+    return await run_in_threadpool(reading)
 
 
-def _last_ids(service: "Service", name: str, most: int) -> list[str]:
-    found = _reading(service, last_events, name, DECISION, most)
-    return [event.decision for event in found]
-
-
-def _log(connection: Any, name: str, after: int) -> list[dict[str, Any]]:
-    return [
-        {**event._asdict(), "at": iso(event.at)} for event in read_events(connection, name, after)
-    ]
-
-
-async def _details(
-    request: Request, name: str, ids: list[str], *, single: bool = False
-) -> Response:
-    """DecisionDetails of some decisions."""
-    service = service_of(request)
-    events = await run_in_threadpool(_reading, service, find_decisions, name, ids)
-    if single and DECISION not in events.get(ids[0], {}):
-        raise NotFound("decision", f"no decision {ids[0]}")
+async def _details(request: Request, name: str, ids: list[str]) -> list[dict[str, Any]]:
+    """DecisionDetails of those decisions that there are."""
+    events = await _read(request, find_decisions, name, ids)
+    there = [events[id] for id in ids if DECISION in events.get(id, {})]
+    if not there:
+        return []
 
     def described(experiment: Experiment) -> list[dict[str, Any]]:
-        return [decision_detail(experiment, events[id]) for id in ids]
+        return [decision_detail(experiment, about) for about in there]
 
-    found = await service.ask(request, Ask(name, described))
-    if isinstance(found, Response):
-        return found
-    return answer(found[0] if single else found)
+    details: list[dict[str, Any]] = await service_of(request).writer.submit(Ask(name, described))
+    return details
 
 
 def _add_operations(routes: APIRouter) -> None:

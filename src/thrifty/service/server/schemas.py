@@ -13,6 +13,7 @@ NAME_PATTERN = r"^[A-Za-z0-9_][A-Za-z0-9_.~ -]*$"
 LABEL_PATTERN = r"^[^\x00-\x1f\x7f]+$"
 Name = Annotated[str, StringConstraints(max_length=LONGEST_NAME, pattern=NAME_PATTERN)]
 Label = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=LABEL_PATTERN)]
+Spec = Annotated[str, StringConstraints(max_length=500)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Row = Annotated[list[Number], Field(min_length=1, max_length=MOST_DIMENSIONS)]
 Rows = Annotated[list[Row], Field(min_length=1, max_length=MOST_ARMS)]
@@ -20,13 +21,13 @@ Labels = Annotated[list[Label], Field(max_length=MOST_ARMS)]
 Status = Literal["active", "paused", "archived"]
 
 
-class Model(BaseModel):
+class Strict(BaseModel):
     """Unknown keys are mistakes, and so are values of another type: "1" and true are no numbers."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class Context(Model):
+class Context(Strict):
     """A context and its arms."""
 
     name: Label
@@ -34,18 +35,18 @@ class Context(Model):
     arm_names: Labels | None = None
 
 
-class Expire(Model):
-    """When decisions without a reward are given up: learned with this reward, or with none."""
+class Expire(Strict):
+    """When pending decisions are given up: learned with this reward, or with none."""
 
     after_s: Annotated[float, Field(gt=0, le=10 * 365 * 86400)]
     reward: Number | None = None
 
 
-class NewExperiment(Model):
+class NewExperiment(Strict):
     """An experiment: listed contexts, or open ones of so many features."""
 
     name: Name
-    policy: Annotated[str, StringConstraints(max_length=500)] = "thrifty"
+    policy: Spec = "thrifty"
     noise: Annotated[float, Field(gt=0, allow_inf_nan=False)] | Literal["estimate"] | None = None
     rewards: Literal["gaussian", "bernoulli"] = "gaussian"
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
@@ -54,22 +55,22 @@ class NewExperiment(Model):
     expire: Expire | None = None
 
 
-class NewArm(Model):
+class NewArm(Strict):
     context: Label
     features: Row
     name: Label | None = None
 
 
-class Arm(Model):
+class Arm(Strict):
     context: Label
     name: Label
 
 
-class Change(Model):
+class ExperimentChange(Strict):
     """A change of an experiment; all of it, or nothing."""
 
     status: Status | None = None
-    policy: Annotated[str, StringConstraints(max_length=500)] | None = None
+    policy: Spec | None = None
     expire: Expire | None = None
     add_context: Context | None = None
     remove_context: Label | None = None
@@ -77,8 +78,8 @@ class Change(Model):
     remove_arm: Arm | None = None
 
 
-class DecisionRequest(Model):
-    """A decision that is due: in a listed context, or among arms with features."""
+class DecisionRequest(Strict):
+    """A decision to take: in a listed context, or among arms with features."""
 
     id: Name | None = None
     context: Label | None = None
@@ -98,7 +99,7 @@ class DecisionReply(BaseModel):
     gap: float
 
 
-class RewardRequest(Model):
+class RewardRequest(Strict):
     decision: Name
     reward: Number
 
@@ -123,15 +124,15 @@ class ErrorReply(BaseModel):
 class Counts(BaseModel):
     decisions: int
     rewards: int
-    waiting: int  # decisions without a reward
+    waiting: int  # pending decisions: those without a reward
     expired: int
 
 
 class Exploration(BaseModel):
     """Rounds in which the arm was not the greedy one, and the reward that they gave up.
 
-    expected: what the next `expected_rounds` decisions are expected to give up, if the cost goes
-    on growing with the logarithm of their number.
+    expected: what the next `expected_rounds` decisions will give up, if the cost goes on growing
+    with the logarithm of their number.
     """
 
     rounds: int
@@ -162,27 +163,6 @@ class Bucket(BaseModel):
     reward_sum: float
 
 
-class ExperimentReply(BaseModel):
-    name: str
-    status: Status
-    policy: str
-    noise: float  # as given, or as estimated so far
-    noise_estimated: bool
-    rewards: str
-    seed: int
-    dimension: int
-    contexts: list[str] | None  # names; none where contexts are open
-    expire: Expire | None
-    created: str
-    seq: int
-    leader: str
-    counts: Counts
-    mean_reward: float | None
-    exploration: Exploration
-    arms: list[ArmEstimate]
-    history: list[Bucket]
-
-
 class ExperimentLine(BaseModel):
     """An experiment in the list of all."""
 
@@ -194,10 +174,28 @@ class ExperimentLine(BaseModel):
     exploration: Exploration
 
 
+class ExperimentReply(ExperimentLine):
+    """An experiment."""
+
+    noise: float  # as given, or as estimated so far
+    noise_estimated: bool
+    rewards: str
+    seed: int
+    dimension: int
+    contexts: list[str] | None  # names; none where contexts are open
+    expire: Expire | None
+    created: str
+    seq: int
+    leader: str
+    arms: list[ArmEstimate]
+    history: list[Bucket]
+
+
 class Why(BaseModel):
-    """Why an arm was chosen: what explain says, with the present estimates."""
+    """Why an arm was chosen, and what came of it, in sentences; and the present estimates."""
 
     text: str
+    outcome: str
     arms: list[dict[str, Any]]  # name, mean, error, gap, pulls, chosen
 
 

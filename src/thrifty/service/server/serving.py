@@ -1,5 +1,6 @@
 """A server process: where it listens, what it logs, how it starts and ends."""
 
+import errno
 import gc
 import json
 import logging
@@ -10,11 +11,11 @@ from datetime import UTC, datetime
 
 import uvicorn
 
-from thrifty.errors import NOTHING, InvalidInput
+from thrifty.errors import InvalidInput
 from thrifty.service.server.app import make_app
 from thrifty.service.server.demo import start_visitors
 from thrifty.service.server.guard import is_loopback
-from thrifty.service.storage.store import Store
+from thrifty.service.storage.store import EventStore
 from thrifty.service.storage.tokens import read_tokens
 
 LOG = logging.getLogger("thrifty.service")
@@ -50,7 +51,7 @@ def run_server(
 def tune_collector() -> None:
     """Let the garbage collector of this process leave alone what was imported, and run rarely.
 
-    Decisions that wait are many small objects without cycles, which it would look at in vain.
+    Pending decisions are many small objects without cycles, which it would look at in vain.
     """
     gc.collect()
     gc.freeze()
@@ -59,18 +60,18 @@ def tune_collector() -> None:
 
 def _check_open(store: str, host: str, url: str | None, *, demo: bool) -> None:
     """Without tokens anybody may do anything: then only this machine may connect."""
-    opened = Store(store)
+    opened = EventStore(store)
     if opened.shared and url is None and host in EVERYWHERE:
-        expected = "the address at which other servers of the store reach this one"
-        raise InvalidInput.expected("--url", expected, NOTHING)
+        message = f"other servers of the store cannot reach this one at {host}: pass its address"
+        raise InvalidInput("--url", message)
     with opened.reading() as connection:
         open_to_all = read_tokens(connection) is None
     opened.close()
     if open_to_all and not is_loopback(host):
-        expected = "127.0.0.1 until there are tokens (thrifty tokens make NAME --scope admin)"
-        raise InvalidInput.expected("--host", expected, host)
+        first = "thrifty tokens make NAME --scope admin"
+        raise InvalidInput("", f"refusing to listen on {host} without tokens; first run: {first}")
     if demo and not open_to_all:
-        raise InvalidInput.expected("--demo", "a store without tokens (visitors have none)", store)
+        raise InvalidInput("--demo", "its visitors have no tokens: pass a --store without any")
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -81,10 +82,11 @@ def _listen(host: str, port: int) -> socket.socket:
         listening.bind((host, port))
     except OSError as error:
         listening.close()
-        expected = "an address and a port that are free"
-        raise InvalidInput.expected(
-            "--host, --port", expected, f"{host}:{port} ({error.strerror})"
-        ) from None
+        if error.errno == errno.EADDRINUSE:
+            message = f"{port} is in use on {host}; pass another, or 0 for any that is free"
+            raise InvalidInput("--port", message) from None
+        message = f"cannot listen on {host}:{port}: {error.strerror or error}"
+        raise InvalidInput("--host", message) from None
     return listening
 
 

@@ -2,12 +2,18 @@
 
 import math
 from datetime import UTC, datetime
+from itertools import repeat
 from typing import Any
 
 from thrifty.errors import ThriftyError
 from thrifty.learners.decisions import ArmReport, Decision
-from thrifty.service.server.experiment import DECIDED, DECISION, EXPIRED, REWARD, Experiment
+from thrifty.service.server.experiment import DECIDED, DECISION, REWARD, Experiment, outcome
+from thrifty.service.server.sentences import ending, reason
 from thrifty.service.storage.store import Event
+
+# the columns of a learner's estimates that are the fields of an ArmEstimate
+OF_ARMS = ("context", "arm", "mean", "error", "pulls")
+OF_COEFFICIENTS = (None, "coefficient", "estimate", "error", None)
 
 
 def iso(at: int) -> str:
@@ -19,7 +25,7 @@ def iso(at: int) -> str:
 def experiment_line(experiment: Experiment) -> dict[str, Any]:
     """An ExperimentLine."""
     counts = experiment.counts
-    rewarded = sum(one.rewards for one in experiment.history.stretches)
+    rewarded = sum(stretch.rewards for stretch in experiment.history.stretches)
     return {
         "name": experiment.name,
         "status": experiment.status,
@@ -27,7 +33,7 @@ def experiment_line(experiment: Experiment) -> dict[str, Any]:
         "counts": {
             "decisions": counts["decisions"],
             "rewards": counts["rewards"],
-            "waiting": len(experiment.waiting),
+            "waiting": len(experiment.pending),
             "expired": counts["expired"],
         },
         "mean_reward": experiment.reward_sum / rewarded if rewarded else None,
@@ -38,29 +44,30 @@ def experiment_line(experiment: Experiment) -> dict[str, Any]:
 def experiment_reply(experiment: Experiment) -> dict[str, Any]:
     """An ExperimentReply, but for its leader."""
     learner, settings = experiment.learner, experiment.settings
-    estimated = learner.policy.estimated_noise(learner.state)
-    listed, expire = not learner.sets.open, settings.get("expire")
+    sets: Any = learner.sets
+    estimated, expire = learner.policy.estimated_noise(learner.state), settings.get("expire")
+    stretches = [vars(stretch) for stretch in experiment.history.stretches]
     return experiment_line(experiment) | {
         "noise": float(learner.noise if estimated is None else estimated),
         "noise_estimated": estimated is not None,
         "rewards": settings["rewards"],
         "seed": settings["seed"],
-        "dimension": learner.sets.dimension,
-        "contexts": list(learner.sets.context_names) if listed else None,
+        "dimension": sets.dimension,
+        "contexts": list(sets.context_names) if experiment.listed else None,
         "expire": expire and {"reward": None, **expire},
         "created": iso(experiment.created),
         "seq": experiment.seq,
         "arms": _arms(experiment),
-        "history": [{**vars(one), "start": iso(one.start)} for one in experiment.history.stretches],
+        "history": [{**stretch, "start": iso(stretch["start"])} for stretch in stretches],
     }
 
 
 def _exploration(experiment: Experiment) -> dict[str, Any]:
     """If cost grows with the logarithm of the rounds, the next n cost what the last n / 2 did."""
-    rounds = experiment.counts["decisions"]
+    rounds, explored = experiment.counts["decisions"], experiment.counts["explored"]
     return {
-        "rounds": experiment.counts["explored"],
-        "share": experiment.counts["explored"] / rounds if rounds else 0.0,
+        "rounds": explored,
+        "share": explored / rounds if rounds else 0.0,
         "cost": experiment.cost,
         "expected": experiment.history.recent_cost(0.5),
         "expected_rounds": rounds,
@@ -69,24 +76,23 @@ def _exploration(experiment: Experiment) -> dict[str, Any]:
 
 def _arms(experiment: Experiment) -> list[dict[str, Any]]:
     """The arms of listed contexts, or the coefficients of open ones."""
-    found = experiment.learner.estimates()
-    if "coefficient" in found:
-        rows = zip(found["coefficient"], found["estimate"], found["error"], strict=True)
-        return [_arm(None, name, mean, error, None) for name, mean, error in rows]
-    columns = (found[key] for key in ("context", "arm", "mean", "error", "pulls"))
-    return [_arm(*row) for row in zip(*columns, strict=True)]
+    columns = experiment.learner.estimates()
+    names = OF_ARMS if experiment.listed else OF_COEFFICIENTS
+    rows = zip(*(columns[name] if name else repeat(None) for name in names), strict=False)
+    return [
+        {
+            "context": context,
+            "name": name,
+            "mean": float(mean),
+            "error": _finite(error),
+            "pulls": None if pulls is None else int(pulls),
+        }
+        for context, name, mean, error, pulls in rows
+    ]
 
 
-def _arm(
-    context: str | None, name: str, mean: float, error: float, pulls: int | None
-) -> dict[str, Any]:
-    return {
-        "context": context,
-        "name": name,
-        "mean": float(mean),
-        "error": float(error) if math.isfinite(error) else None,
-        "pulls": None if pulls is None else int(pulls),
-    }
+def _finite(error: float) -> float | None:
+    return float(error) if math.isfinite(error) else None
 
 
 def decision_reply(event: Event) -> dict[str, Any]:
@@ -104,73 +110,49 @@ def decision_reply(event: Event) -> dict[str, Any]:
     }
 
 
-def outcome(events: dict[str, Event]) -> Event | None:
-    """The reward of a decision, or that it was given up, among the events about it."""
-    return events.get(REWARD) or events.get(EXPIRED)
-
-
 def decision_detail(experiment: Experiment, events: dict[str, Event]) -> dict[str, Any]:
     """A DecisionDetail."""
-    made, last = events[DECISION], outcome(events)
-    status = "waiting" if last is None else "rewarded" if last.kind == REWARD else "expired"
+    decision, ended = events[DECISION], outcome(events)
+    arms = _compared(experiment, decision.body)
+    status = "waiting" if ended is None else "rewarded" if ended.kind == REWARD else "expired"
     return {
-        "decision": decision_reply(made),
-        "at": iso(made.at),
+        "decision": decision_reply(decision),
+        "at": iso(decision.at),
         "status": status,
-        "reward": None if last is None else last.body["reward"],
-        "rewarded_at": None if last is None else iso(last.at),
-        "why": _why(experiment, made),
+        "reward": None if ended is None else ended.body["reward"],
+        "rewarded_at": None if ended is None else iso(ended.at),
+        "why": {
+            "text": reason(decision.body, arms),
+            "outcome": ending(decision, ended),
+            "arms": arms,
+        },
     }
 
 
-def _why(experiment: Experiment, made: Event) -> dict[str, Any]:
-    """The arms on offer with their present estimates, and a sentence."""
-    body = made.body
-    offered, names = body.get("available"), body.get("names")
-    shown = []
-    for arm, one in enumerate(_explained(experiment, body)):
-        name = names[arm] if names else one.name
-        if offered is None or name in offered:
-            shown.append(_report(name, one, name == body["name"]))
-    return {"text": _sentence(body, shown), "arms": shown}
+def _compared(experiment: Experiment, body: dict[str, Any]) -> list[dict[str, Any]]:
+    """The arms on offer with their present estimates."""
+    reports = _explained(experiment, body)
+    names = body.get("names") or [report.name for report in reports]
+    offered = set(body.get("available") or names)
+    return [
+        {
+            "name": name,
+            "mean": report.mean,
+            "error": _finite(report.standard_error),
+            "gap": report.gap,
+            "pulls": report.pulls,
+            "chosen": name == body["name"],
+        }
+        for name, report in zip(names, reports, strict=False)
+        if name in offered
+    ]
 
 
 def _explained(experiment: Experiment, body: dict[str, Any]) -> tuple[ArmReport, ...]:
     """What explain says about the arms of a decision; nothing if their context was removed."""
-    known = {key: body[key] for key in DECIDED}
-    decision = Decision(id=0, context=body.get("context", ""), **known)
-    learner, features = experiment.learner, body.get("features")
+    decision = Decision(0, body.get("context") or "", **{key: body[key] for key in DECIDED})
+    features = [] if experiment.listed else [body["features"]]
     try:
-        explanation = learner.explain(decision, *([] if features is None else [features]))
+        return experiment.learner.explain(decision, *features).arms
     except ThriftyError:
         return ()
-    return explanation.arms
-
-
-def _report(name: str, arm: ArmReport, chosen: bool) -> dict[str, Any]:
-    return {
-        "name": name,
-        "mean": arm.mean,
-        "error": arm.standard_error if math.isfinite(arm.width) else None,
-        "gap": arm.gap,
-        "pulls": arm.pulls,
-        "chosen": chosen,
-    }
-
-
-def _sentence(body: dict[str, Any], arms: list[dict[str, Any]]) -> str:
-    name, label, gap = body["name"], body["label"], body["gap"]
-    if gap > 0:
-        text = f"{name} was tried ({label}): its estimated mean was {gap:.3g} below the best."
-    else:
-        text = f"{name} was the best by its estimated mean ({label})."
-    others = [one for one in arms if not one["chosen"]]
-    if others:
-        rival = max(others, key=lambda one: one["mean"])
-        own = next((one for one in arms if one["chosen"]), None)
-        if own is not None:
-            text += (
-                f" Now {name} is estimated at {own['mean']:.3g}, the best of the others,"
-                f" {rival['name']}, at {rival['mean']:.3g}."
-            )
-    return text

@@ -8,12 +8,13 @@ experiments that it touched are read again from the log.
 import asyncio
 import logging
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from threading import Event as Flag
 from threading import Thread
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError, OperationalError, SQLAlchemyError
@@ -25,7 +26,7 @@ from thrifty.service.server.refusals import NotFound, Unavailable
 from thrifty.service.storage.leases import Elsewhere, Heartbeat, Leases
 from thrifty.service.storage.store import (
     Event,
-    Store,
+    EventStore,
     append,
     find_decisions,
     now,
@@ -47,16 +48,19 @@ HUNG = 600.0  # seconds of work on one group after which leases are renewed no l
 LEAVING = 20  # seconds to carry out what waits and to save snapshots, at the end
 
 
-class Action(Protocol):
-    """What the writer carries out."""
+@dataclass
+class Action:
+    """What the writer carries out; name: of the experiment."""
 
-    name: str  # of the experiment; empty where it is about none
+    name: str
 
     def ids(self) -> list[str]:
         """Decisions whose events must be known."""
+        return []
 
     def run(self, group: "Group") -> Any:
-        """The answer, or a ThriftyError, before which nothing is changed."""
+        """The answer; raises a ThriftyError before anything is changed."""
+        raise NotImplementedError
 
 
 class Job(NamedTuple):
@@ -67,11 +71,9 @@ class Job(NamedTuple):
 
 
 class Group:
-    """The requests of one transaction."""
+    """The requests of one transaction; elsewhere: experiments that others lead, and their urls."""
 
-    def __init__(
-        self, writer: "Writer", connection: Connection, elsewhere: dict[str, Elsewhere]
-    ) -> None:
+    def __init__(self, writer: "Writer", connection: Connection, elsewhere: dict[str, str]) -> None:
         self.writer, self.connection, self.elsewhere = writer, connection, elsewhere
         self.at = now()
         self.events: dict[str, list[Event]] = {}
@@ -88,10 +90,10 @@ class Group:
         for name, ids in asked.items():
             self.known[name] = find_decisions(self.connection, name, ids) if ids else {}
 
-    def lead(self, name: str) -> "Experiment | Elsewhere":
-        """The experiment, if this server leads it."""
+    def lead(self, name: str) -> Experiment:
+        """The experiment; raises Elsewhere if another server leads it."""
         if name in self.elsewhere:
-            return self.elsewhere[name]
+            raise Elsewhere(self.elsewhere[name])
         self.used.add(name)
         if name not in self.writer.experiments:
             self.loaded.add(name)
@@ -127,7 +129,7 @@ class Writer(Thread):
     ready : set while leases can be renewed
     """
 
-    def __init__(self, store: Store, holder: str, url: str) -> None:
+    def __init__(self, store: EventStore, holder: str, url: str) -> None:
         super().__init__(name="writer", daemon=True)
         self.store, self.leases = store, Leases(store, holder, url)
         self.experiments: dict[str, Loaded] = {}
@@ -149,7 +151,7 @@ class Writer(Thread):
     def submit(self, action: Action) -> "asyncio.Future[Any]":
         """Let an action wait for its turn; raises Unavailable at once if too many wait."""
         if self._stopping or self._jobs.qsize() >= MOST_QUEUED:
-            raise Unavailable("service", "too many requests wait, or it is stopping")
+            raise Unavailable("service", "too many requests are waiting, or the server is stopping")
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._jobs.put(Job(action, future))
         return future
@@ -177,50 +179,44 @@ class Writer(Thread):
             self._turned = time.monotonic()
         self._heartbeat.stop()
         self._leave()
-        late = list(iter(self._next, None))
-        _send(late, [Unavailable("service", "it is stopping")] * len(late))
+        late = [job for _ in range(self._jobs.qsize()) if (job := self._jobs.get()) is not None]
+        _send(late, [Unavailable("service", "the server is stopping")] * len(late))
 
     def experiment(self, connection: Connection, name: str) -> Experiment:
         """An experiment that this server leads."""
         if name not in self.experiments:
             if name not in self.leases.fences:
                 raise NotFound("experiment", f"no experiment {name}")
-            known = {"experiment": name, "fence": self.leases.fences[name]}
-            LOG.info("leading experiment %s", name, extra=known)
+            logged = {"experiment": name, "fence": self.leases.fences[name]}
+            LOG.info("leading experiment %s", name, extra=logged)
             self.experiments[name] = load(connection, name)
         return self.experiments[name].experiment
 
-    def _lead(self, names: set[str]) -> dict[str, Elsewhere]:
-        """Become the leader of experiments, in a transaction of its own; returns those of others.
+    def _lead(self, names: set[str]) -> dict[str, str]:
+        """Become the leader of experiments; returns those that others lead, with their urls.
 
-        What is looked up afterwards has all that an earlier leader has written.
+        In a transaction of its own: what is looked up afterwards has all that an earlier leader
+        has written.
         """
         fresh, elsewhere = names - self.experiments.keys(), {}
         if fresh:
             with self.store.begin() as connection:
                 for name in sorted(fresh & statuses(connection).keys()):
-                    if (leader := self.leases.acquire(connection, name)) is not None:
-                        elsewhere[name] = leader
+                    try:
+                        self.leases.acquire(connection, name)
+                    except Elsewhere as leader:
+                        elsewhere[name] = leader.url
         return elsewhere
 
     def _take(self) -> list[Job]:
         """The requests that wait; after a while none."""
         jobs: list[Job] = []
-        try:
+        with suppress(Empty):
             job = self._jobs.get(timeout=TICK)
-            while job is not None and len(jobs) < MOST_IN_GROUP - 1:
+            while job is not None:
                 jobs.append(job)
-                job = self._jobs.get_nowait()
-        except Empty:
-            return jobs
-        return jobs if job is None else [*jobs, job]
-
-    def _next(self) -> Job | None:
-        """A request that waits; none if there is none."""
-        try:
-            return self._jobs.get_nowait()
-        except Empty:
-            return None
+                job = self._jobs.get_nowait() if len(jobs) < MOST_IN_GROUP else None
+        return jobs
 
     def _carry_out(self, jobs: list[Job]) -> None:
         """One group: answers are sent after the commit."""
@@ -234,7 +230,9 @@ class Writer(Thread):
                 answers = [_answer(job.action, group) for job in jobs]
                 group.write()
         except Exception as error:
-            self._forget(group)
+            # experiments in memory are ahead of the log; without an answer of the database all of
+            # them are read again, since it may come back in an older state
+            self._drop(self.experiments if group is None else group.used)
             if len(jobs) > 1 and not isinstance(error, OperationalError):
                 for job in jobs:  # one of them is to blame: the others must not suffer
                     self._carry_out([job])
@@ -243,35 +241,27 @@ class Writer(Thread):
         self.measured.count(jobs, answers, time.perf_counter() - begun)
         _send(jobs, answers)
 
-    def _forget(self, group: Group | None) -> None:
-        """Read experiments again before they are used: those in memory are ahead of the log.
-
-        group: none if the database did not answer; it may come back in an older state.
-        """
-        touched = set(self.experiments) if group is None else set(group.used)
-        for name in touched:
-            self._drop(name)
-
-    def _drop(self, name: str) -> None:
-        """Lead an experiment no longer; it is read again if it is asked for."""
-        self.experiments.pop(name, None)
-        self.leases.fences.pop(name, None)
+    def _drop(self, names: Iterable[str]) -> None:
+        """Lead experiments no longer; each is read again when it is asked for."""
+        for name in list(names):
+            self.experiments.pop(name, None)
+            self.leases.fences.pop(name, None)
 
     def _tick(self) -> None:
         """Renew leases and read tokens; then look after each experiment that is led here."""
         try:
             with self.store.begin() as connection:
-                for name in self.leases.lost(connection, list(self.experiments)):
-                    LOG.warning(
-                        "experiment %s has another leader", name, extra={"experiment": name}
-                    )
-                    self._drop(name)
+                lost = self.leases.lost(connection, self.experiments.keys())
+                for name in lost:
+                    logged = {"experiment": name}
+                    LOG.warning("experiment %s has another leader", name, extra=logged)
+                self._drop(lost)
                 self.leases.renew(connection)
                 self.tokens = read_tokens(connection)
             self.ready.set()
         except Exception as error:  # the thread must not end: everybody waits for it
             self.ready.clear()
-            self._forget(None)
+            self._drop(self.experiments)
             _complain("the store does not answer", error)
             return
         led = list(self.experiments)
@@ -283,7 +273,7 @@ class Writer(Thread):
         try:
             self._expire(name, seconds)
         except Exception as error:  # what is in memory is ahead of the log
-            self._drop(name)
+            self._drop([name])
             _complain(f"experiment {name} is read again", error)
             return
         try:
@@ -294,7 +284,7 @@ class Writer(Thread):
             _complain(f"experiment {name} goes on without a snapshot", error)
 
     def _expire(self, name: str, seconds: float) -> None:
-        """Give up decisions that have waited too long, for some time."""
+        """Give up decisions that are pending for too long, for so many seconds."""
         events, until = [], time.monotonic() + seconds
         for event in self.experiments[name].experiment.expire(now()):
             events.append(event)
@@ -307,10 +297,10 @@ class Writer(Thread):
     def _take_snapshot(self, name: str, every: int) -> None:
         """Save a snapshot of an experiment with so many events since the last.
 
-        It takes time in proportion to the decisions that wait: with many of them it is rarer.
+        It takes time in proportion to the pending decisions: with many of them it is rarer.
         """
         loaded = self.experiments[name]
-        rarer = min(4 * len(loaded.experiment.waiting), LONGEST_REPLAY) if every > 1 else 1
+        rarer = min(4 * len(loaded.experiment.pending), LONGEST_REPLAY) if every > 1 else 1
         if loaded.experiment.seq - loaded.snapshot >= max(every, rarer):
             snapshot = take_snapshot(loaded.experiment)
             with self._leading(name) as connection:
@@ -349,7 +339,8 @@ class Measured:
     def count(self, jobs: list[Job], answers: list[Any], seconds: float) -> None:
         self.groups += 1
         self.requests += len(jobs)
-        self.refused += sum(isinstance(answer, Exception) for answer in answers)
+        refused = [answer for answer in answers if isinstance(answer, Exception)]
+        self.refused += sum(not isinstance(error, Elsewhere) for error in refused)
         self.seconds += seconds
 
 
@@ -368,7 +359,7 @@ def _refused(error: Exception) -> Exception:
         LOG.warning("a group failed: %s", first_line(error))
     else:
         LOG.error("a group failed", exc_info=error)
-    return Unavailable("service", "what was asked could not be written; try again")
+    return Unavailable("service", "the store did not take what was asked; try again")
 
 
 def _complain(what: str, error: Exception) -> None:
@@ -384,9 +375,9 @@ def _send(jobs: list[Job], answers: list[Any]) -> None:
     by_loop: dict[asyncio.AbstractEventLoop, list[tuple[Any, Any]]] = {}
     for job, answer in zip(jobs, answers, strict=True):
         by_loop.setdefault(job.future.get_loop(), []).append((job.future, answer))
-    for loop, own in by_loop.items():
+    for loop, resolved in by_loop.items():
         if not loop.is_closed():
-            loop.call_soon_threadsafe(_resolve, own)
+            loop.call_soon_threadsafe(_resolve, resolved)
 
 
 def _resolve(answers: list[tuple["asyncio.Future[Any]", Any]]) -> None:

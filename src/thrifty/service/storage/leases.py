@@ -6,79 +6,133 @@ paused and woke up too late cannot write.
 """
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from threading import Event as Flag
 from threading import Thread
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, insert, literal_column
 from sqlalchemy.exc import SQLAlchemyError
 
-from thrifty.errors import first_line
-from thrifty.service.storage.store import Lease, Store, extend_leases, read_leases, write_lease
+from thrifty.errors import ThriftyError, first_line
+from thrifty.service.storage.store import EventStore, list_for
+from thrifty.service.storage.tables import LEASES
 
 LOG = logging.getLogger("thrifty.service")
 LASTS = 5_000_000  # microseconds without renewal
 BEAT = 1.0  # seconds between renewals while the writer is at work
+PAUSE = 2_000  # milliseconds that a transaction may be silent while it holds leases
+_COLUMNS = "experiment, holder, url, fence, until"
+_READ = {  # as text, since each group of requests needs it
+    "sqlite": f"SELECT {_COLUMNS} FROM leases WHERE experiment IN (SELECT value FROM json_each(?))",
+    "postgresql": f"SELECT {_COLUMNS} FROM leases WHERE experiment = ANY(%s)",
+}
+_LIMIT_SILENCE = f"set_config('idle_in_transaction_session_timeout', '{PAUSE}', true)"
+_READ_LOCKED = (
+    f"SELECT {_COLUMNS}, {_LIMIT_SILENCE} "
+    "FROM leases WHERE experiment = ANY(%s) ORDER BY experiment FOR"
+)
 
 
-class Elsewhere(NamedTuple):
-    """Another server leads the experiment."""
+class Elsewhere(ThriftyError):
+    """Another server leads the experiment: the one at `url`."""
 
+    def __init__(self, url: str) -> None:
+        super().__init__(f"the experiment is led by {url}")
+        self.url = url
+
+
+class Lease(NamedTuple):
+    """Who leads an experiment, and until when."""
+
+    holder: str
     url: str
+    fence: int
+    until: int
 
 
 class Leases:
     """The leases that this server holds."""
 
-    def __init__(self, store: Store, holder: str, url: str) -> None:
+    def __init__(self, store: EventStore, holder: str, url: str) -> None:
         self.store, self.holder, self.url = store, holder, url
         self.fences: dict[str, int] = {}
 
-    def acquire(self, connection: Connection, experiment: str) -> Elsewhere | None:
-        """Become the leader of an experiment, unless another server is.
+    def acquire(self, connection: Connection, experiment: str) -> None:
+        """Become the leader of an experiment; raises Elsewhere if another server is.
 
         The transaction should be short: others wait for its end.
         """
         self.fences.pop(experiment, None)
         for lock in (None, "update"):  # leaders do not wait for those who only look
-            known = read_leases(connection, [experiment], lock=lock).get(experiment)
+            lease = _read(connection, [experiment], lock).get(experiment)
             at = self.store.now(connection)
-            if known is not None and not self._is_free(known, at):
-                return Elsewhere(known.url)
-        fence = 1 if known is None else known.fence + 1
-        lease = Lease(self.holder, self.url, fence, at + LASTS)
-        write_lease(connection, experiment, lease)
+            if lease is not None and not self._is_free(lease, at):
+                raise Elsewhere(lease.url)
+        fence = 1 if lease is None else lease.fence + 1
+        _write(connection, experiment, Lease(self.holder, self.url, fence, at + LASTS))
         self.fences[experiment] = fence
-        return None
 
     def _is_free(self, lease: Lease, at: int) -> bool:
         """Whether a lease has ended, or is of this server or of one that had its address before."""
-        own = lease.holder == self.holder or (lease.url == self.url and self.url != "")
-        return own or lease.until <= at
+        mine = lease.holder == self.holder or (lease.url == self.url and self.url != "")
+        return mine or lease.until <= at
 
-    def lost(self, connection: Connection, experiments: Iterable[str]) -> list[str]:
+    def lost(self, connection: Connection, experiments: Collection[str]) -> list[str]:
         """Those of the experiments that this server does not lead, or no longer.
 
         The others cannot get a new leader before the transaction ends.
         """
-        asked = list(experiments)
-        known = read_leases(connection, asked, lock="key share") if asked else {}
+        leases = _read(connection, experiments, "key share") if experiments else {}
         return [
             name
-            for name in asked
-            if name not in known or known[name].fence != self.fences.get(name)
+            for name in experiments
+            if name not in leases or leases[name].fence != self.fences.get(name)
         ]
 
     def renew(self, connection: Connection) -> None:
         """Keep all leases for a while."""
         if self.fences:
-            extend_leases(connection, self.holder, self.store.now(connection) + LASTS)
+            self._keep_until(connection, self.store.now(connection) + LASTS)
 
     def release(self, connection: Connection) -> None:
         """Give all leases up, so that another server can lead at once."""
-        extend_leases(connection, self.holder, 0)
+        self._keep_until(connection, 0)
         self.fences.clear()
+
+    def _keep_until(self, connection: Connection, until: int) -> None:
+        mine = LEASES.c.holder == self.holder
+        connection.execute(LEASES.update().where(mine).values(until=until))
+
+
+def _read(
+    connection: Connection,
+    experiments: Collection[str],
+    lock: Literal["key share", "update"] | None,
+) -> dict[str, Lease]:
+    """The leases of experiments.
+
+    lock: until the transaction ends there are no new leaders, but leases can be renewed; "update":
+    nobody else reads them with a lock. The database ends a transaction that holds them and is
+    silent for PAUSE: a server that stands still must not keep others from leading.
+    """
+    dialect = connection.dialect.name
+    statement = _READ[dialect]
+    if lock and dialect != "sqlite":  # there, a transaction that writes is alone
+        statement = f"{_READ_LOCKED} {lock.upper()}"
+    rows = connection.exec_driver_sql(statement, (list_for(dialect, experiments),))
+    return {row.experiment: Lease(row.holder, row.url, row.fence, row.until) for row in rows}
+
+
+def _write(connection: Connection, experiment: str, lease: Lease) -> None:
+    """Make a lease, or take it over."""
+    older = (LEASES.c.experiment == experiment, LEASES.c.fence < lease.fence)
+    changed = connection.execute(LEASES.update().where(*older).values(lease._asdict()))
+    if changed.rowcount == 0:
+        new = insert(LEASES).values(experiment=experiment, **lease._asdict())
+        if connection.dialect.name != "sqlite":  # as _read with a lock
+            new = new.returning(literal_column(_LIMIT_SILENCE))
+        connection.execute(new)
 
 
 class Heartbeat(Thread):

@@ -1,71 +1,71 @@
 """The tables of the store. Migrations (migrations/versions) make and change them."""
 
-from sqlalchemy import (
-    BigInteger,
-    Column,
-    Index,
-    Integer,
-    LargeBinary,
-    MetaData,
-    String,
-    Table,
-    Text,
-)
+from typing import Any
 
-METADATA = MetaData()
+import sqlalchemy as sa
+
+METADATA = sa.MetaData()
 LONGEST_NAME = 100  # of experiments and of decisions' ids, in characters
+NAME = sa.String(LONGEST_NAME)
+
+
+def _key() -> list[sa.Column[Any]]:
+    """The columns that tell an event, or the state after it, from all others."""
+    return [
+        sa.Column("experiment", NAME, primary_key=True),
+        sa.Column("seq", sa.BigInteger, primary_key=True, autoincrement=False),
+    ]
+
 
 # at: microseconds since 1970, UTC
-EXPERIMENTS = Table(
+EXPERIMENTS = sa.Table(
     "experiments",
     METADATA,
-    Column("name", String(LONGEST_NAME), primary_key=True),
-    Column("at", BigInteger, nullable=False),
-    Column("status", String(20), nullable=False),  # active, paused or archived
+    sa.Column("name", NAME, primary_key=True),
+    sa.Column("at", sa.BigInteger, nullable=False),
+    sa.Column("status", sa.String(20), nullable=False),  # active, paused or archived
 )
 
 # Only ever appended to. decision: its id, for events that are about one; each kind once.
-EVENTS = Table(
+EVENTS = sa.Table(
     "events",
     METADATA,
-    Column("experiment", String(LONGEST_NAME), primary_key=True),
-    Column("seq", BigInteger, primary_key=True, autoincrement=False),
-    Column("kind", String(20), nullable=False),
-    Column("at", BigInteger, nullable=False),
-    Column("decision", String(LONGEST_NAME)),
-    Column("body", Text, nullable=False),
-    Index("events_decision", "experiment", "decision", "kind", unique=True),
+    *_key(),
+    sa.Column("kind", sa.String(20), nullable=False),
+    sa.Column("at", sa.BigInteger, nullable=False),
+    sa.Column("decision", NAME),
+    sa.Column("body", sa.Text, nullable=False),
+    sa.Index("events_decision", "experiment", "decision", "kind", unique=True),
 )
 
 # code: the fingerprint of the sources that computed the state
-SNAPSHOTS = Table(
+SNAPSHOTS = sa.Table(
     "snapshots",
     METADATA,
-    Column("experiment", String(LONGEST_NAME), primary_key=True),
-    Column("seq", BigInteger, primary_key=True, autoincrement=False),
-    Column("at", BigInteger, nullable=False),
-    Column("code", String(64), nullable=False),
-    Column("state", LargeBinary, nullable=False),
+    *_key(),
+    sa.Column("at", sa.BigInteger, nullable=False),
+    sa.Column("code", sa.String(64), nullable=False),
+    sa.Column("state", sa.LargeBinary, nullable=False),
 )
 
-TOKENS = Table(
+TOKENS = sa.Table(
     "tokens",
     METADATA,
-    Column("id", String(16), primary_key=True),
-    Column("name", String(LONGEST_NAME), nullable=False),
-    Column("digest", String(64), nullable=False),
-    Column("scopes", String(100), nullable=False),
-    Column("at", BigInteger, nullable=False),
-    Column("revoked", BigInteger),
+    sa.Column("id", sa.String(16), primary_key=True),
+    sa.Column("name", NAME, nullable=False),
+    sa.Column("digest", sa.String(64), nullable=False),
+    sa.Column("scopes", sa.String(100), nullable=False),
+    sa.Column("at", sa.BigInteger, nullable=False),
+    sa.Column("revoked", sa.BigInteger),
 )
 
 # fence: grows with each new leader, who must present it with every commit
-LEASES = Table(
+LEASES = sa.Table(
     "leases",
     METADATA,
-    Column("experiment", String(LONGEST_NAME), primary_key=True),
-    Column("holder", String(36), nullable=False),
-    Column("url", String(500), nullable=False),
-    Column("fence", Integer, nullable=False),
-    Column("until", BigInteger, nullable=False),
+    sa.Column("experiment", NAME, primary_key=True),
+    sa.Column("holder", sa.String(36), nullable=False),
+    sa.Column("url", sa.String(500), nullable=False),
+    sa.Column("fence", sa.Integer, nullable=False),
+    sa.Column("until", sa.BigInteger, nullable=False),
 )

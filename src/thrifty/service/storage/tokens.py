@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, insert, select
 
-from thrifty.errors import NOTHING, InvalidInput, UnknownName
-from thrifty.service.server.refusals import Forbidden, Unauthorized
+from thrifty.errors import InvalidInput, UnknownName
 from thrifty.service.storage.store import now
 from thrifty.service.storage.tables import LONGEST_NAME, TOKENS
 
@@ -32,18 +31,16 @@ class Token(NamedTuple):
 
 def make_token(connection: Connection, name: str, scopes: Iterable[str]) -> str:
     """Make a token and return it; it cannot be read again."""
-    chosen = _checked_scopes(scopes)
     id, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
-    connection.execute(
-        insert(TOKENS).values(
-            id=id,
-            name=_checked_name(name),
-            digest=_digest(secret),
-            scopes=" ".join(chosen),
-            at=now(),
-            revoked=None,
-        )
-    )
+    row = {
+        "id": id,
+        "name": _checked_name(name),
+        "digest": _digest(secret),
+        "scopes": " ".join(_checked_scopes(scopes)),
+        "at": now(),
+        "revoked": None,
+    }
+    connection.execute(insert(TOKENS).values(row))
     return f"th_{id}_{secret}"
 
 
@@ -51,9 +48,9 @@ def revoke_token(connection: Connection, id: str) -> None:
     """Revoke a token, given by its id or whole; one that is revoked already stays so."""
     if whole := _TOKEN.fullmatch(id):
         id = whole[1]
-    known = [token.id for token in list_tokens(connection)]
-    if id not in known:
-        raise UnknownName("token", id, known)
+    ids = [token.id for token in list_tokens(connection)]
+    if id not in ids:
+        raise UnknownName("token", id, ids)
     connection.execute(
         TOKENS.update().where(TOKENS.c.id == id, TOKENS.c.revoked.is_(None)).values(revoked=now())
     )
@@ -79,23 +76,14 @@ def has_admin(connection: Connection) -> bool:
     return any("admin" in token.scopes for token in (read_tokens(connection) or {}).values())
 
 
-def check(tokens: Mapping[str, Token] | None, header: str | None, scope: str) -> None:
-    """Raise Unauthorized or Forbidden unless an Authorization header allows a scope.
-
-    tokens: as read_tokens gives them; None allows everything.
-    """
-    if tokens is None:
-        return
-    given = _HEADER.fullmatch(header or "")
-    id, secret = given.groups() if given else ("", "")
+def find_token(tokens: Mapping[str, Token], header: str) -> Token | None:
+    """The token of an Authorization header, if its secret is right."""
+    match = _HEADER.fullmatch(header)
+    id, secret = match.groups() if match else ("", "")
     token = tokens.get(id)
     # compared for unknown ids, too, so that the time of an answer does not tell which ids exist
     same = hmac.compare_digest(_digest(secret), _NO_DIGEST if token is None else token.digest)
-    if token is None or not same:
-        raise Unauthorized("Authorization", "a valid token expected, as in 'Bearer th_...'")
-    if scope not in token.scopes and "admin" not in token.scopes:
-        scopes = ", ".join(one for one in SCOPES if one in token.scopes)
-        raise Forbidden("Authorization", f"a token with scope {scope} expected, got {scopes}")
+    return token if same else None
 
 
 def _digest(secret: str) -> str:
@@ -113,10 +101,9 @@ def _checked_name(name: object) -> str:
 
 def _checked_scopes(scopes: Iterable[str]) -> list[str]:
     """Scopes, each once, in the order of SCOPES."""
-    given = [scopes] if isinstance(scopes, str) else list(scopes)
-    if not given:
-        raise InvalidInput.expected("scopes", f"some of {', '.join(SCOPES)}", NOTHING)
-    for scope in given:
-        if scope not in SCOPES:
-            raise UnknownName("scope", str(scope), SCOPES)
-    return [scope for scope in SCOPES if scope in given]
+    chosen = {scopes} if isinstance(scopes, str) else set(scopes)
+    if not chosen:
+        raise InvalidInput("scopes", f"pass some of {', '.join(SCOPES)}")
+    for scope in sorted(chosen.difference(SCOPES)):
+        raise UnknownName("scope", scope, SCOPES)
+    return [scope for scope in SCOPES if scope in chosen]
