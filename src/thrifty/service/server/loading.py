@@ -2,11 +2,12 @@
 
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import NamedTuple
 
 from sqlalchemy import Connection
 
-from thrifty.compiler.fingerprints import PACKAGE, fingerprint
+from thrifty.compiler.fingerprints import fingerprint
 from thrifty.report.wording import count
 from thrifty.service.server.experiment import CREATED, DECISION, UPGRADED, Experiment
 from thrifty.service.storage.store import (
@@ -28,8 +29,8 @@ from thrifty.studies.tasks import installed_code
 @cache
 def code() -> str:
     """The fingerprint of what decides the bits of an experiment."""
-    own = [PACKAGE / "service" / name for name in ("experiment.py", "history.py")]
-    return fingerprint(own, installed_code())
+    sources = [Path(__file__).with_name(name) for name in ("experiment.py", "history.py")]
+    return fingerprint(sources, installed_code())
 
 
 class Loaded(NamedTuple):
