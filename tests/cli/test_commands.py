@@ -16,6 +16,8 @@ from thrifty.cli.lookups import bound
 from thrifty.problem.catalog import CATALOG
 from thrifty.studies.warm_up import PARTS
 
+pytestmark = pytest.mark.slow
+
 
 def test_bound_prints_the_constant_and_the_allocation():
     done = thrifty("bound", "fixed-u0.1")

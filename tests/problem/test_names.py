@@ -41,6 +41,7 @@ def test_many_contexts(soon):
     assert th.Instance.from_toml(problem.to_toml()) == problem
 
 
+@pytest.mark.slow
 def test_many_contexts_of_which_one_has_no_probability(soon):
     with_one = "[[contexts]]\narms = [[1]]\nprobability = 0.5\n"
     with pytest.raises(th.InvalidInput, match=rf"contexts\[{MANY // 2}\].probability: a number"):
@@ -49,6 +50,7 @@ def test_many_contexts_of_which_one_has_no_probability(soon):
         )
 
 
+@pytest.mark.slow
 def test_many_instances():
     problem = th.instance("fixed-u0.1")
     # making them takes seconds by itself, and compares no names

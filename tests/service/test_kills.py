@@ -11,6 +11,8 @@ from tests.service.load import Account, check, load, make_experiments
 from tests.service.postgres import Postgres
 from tests.service.processes import Server
 
+pytestmark = pytest.mark.kills
+
 KILLS = int(os.environ.get("THRIFTY_KILLS", "10"))
 
 

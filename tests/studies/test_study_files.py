@@ -44,6 +44,7 @@ def entries(done):
     ]
 
 
+@pytest.mark.slow
 def test_a_file_and_the_command_line_give_the_same(study_file, tmp_path):
     by_file = entries(thrifty("run", "--study", study_file, "--json"))
     options = (
@@ -90,6 +91,7 @@ def test_options_beside_a_file_win(study_file):
     } == {("greedy", 50, 2, 9)}
 
 
+@pytest.mark.slow
 def test_a_kept_study_can_be_run_again_from_its_folder(study_file, tmp_path):
     out = tmp_path / "out"
     assert thrifty("run", "--study", study_file, "--out", out).returncode == 0
