@@ -1,4 +1,4 @@
-"""Both backends give the same bits: that of any Numba, and that of a Numba whose inside is known."""
+"""Both backends give the same bits: public parts of any Numba, private parts of a known one."""
 
 import os
 import subprocess
