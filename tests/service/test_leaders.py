@@ -23,7 +23,7 @@ from thrifty.service.storage import leases
 from thrifty.service.storage.leases import LASTS, Leases
 from thrifty.service.storage.store import Event, Store, append, last_seq
 
-pytestmark = pytest.mark.kills
+pytestmark = [pytest.mark.kills, pytest.mark.postgres]
 
 KILLS = int(os.environ.get("THRIFTY_KILLS", "4"))
 LEASE = LASTS / 1e6  # seconds

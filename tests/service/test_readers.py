@@ -75,7 +75,7 @@ def _append_next(store):
         return
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
 def any_store(request, tmp_path):
     """A store of each kind, with an experiment whose log is empty."""
     if request.param == "sqlite":
