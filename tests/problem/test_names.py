@@ -33,6 +33,7 @@ def test_many_named_arms(soon):
     assert th.ActionSets([np.ones((MANY, 1))], arm_names=[names]).arm_names == (tuple(names),)
 
 
+@pytest.mark.slow
 def test_many_contexts(soon):
     names = [f"context {i}" for i in range(MANY // 2)]
     sets = th.ActionSets([[[1.0]]] * len(names), context_names=names)

@@ -87,6 +87,7 @@ def test_every_result_has_a_row_and_every_section_its_figures(page, kept):
     assert f"thrifty run --study '{kept}/study.toml' --out '{kept}'" in words
 
 
+@pytest.mark.slow
 def test_colours_follow_the_page(page):
     text = html(page)
     assert "currentColor" in text

@@ -237,11 +237,12 @@ class Broken:
             {"horizon": 10, "pulls": "yes"},
             "pulls: true or false expected, got 'yes'",
         ),
-        (
+        pytest.param(
             ("circle:arms=1000000", ["linucb", "lints"]),
             {"horizon": 10, "pulls": True},
             "pulls: at most 1e+09 numbers (replications x checkpoints x arms) expected, "
             "got 2000000000",
+            marks=pytest.mark.slow,
         ),
     ],
 )
