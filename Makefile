@@ -1,19 +1,27 @@
 # Every target sets itself up in .venv; a fresh machine needs only python3 (3.11 or later) and make.
 PYTHON ?= python3
+TESTS ?=
 BIN := .venv/bin
+XDIST := -n auto --dist worksteal
 PIP := $(BIN)/python -m pip install --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce test fuzz arena demo serve lint bench warm-up clean
+.PHONY: help reproduce test check browser fuzz arena demo serve lint bench warm-up clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-reproduce: .venv/.ready  ## the paper's experiments and claims, quick: reproduction/index.html
+reproduce: .venv/.ready  ## the paper's panels and claims, quick: reproduction/index.html
 	$(BIN)/thrifty reproduce
 
-test: lint  ## everything that has to pass: linters, types, layers, all tests
-	$(BIN)/pytest -n auto --dist worksteal
+test: browser lint  ## everything that has to pass: linters, types, layers, all tests
+	$(BIN)/pytest $(XDIST) $(TESTS)
+
+check: lint  ## in a minute: linters, types, layers, and the quick tests of every package
+	$(BIN)/pytest $(XDIST) -m 'not (slow or browser or postgres or kills or fuzz)' $(TESTS)
+
+browser: .venv/.ready-dev
+	@$(BIN)/python -m tests.browser
 
 fuzz: .venv/.ready-dev  ## an hour of random attacks: files, calls, signals, kill -9, certificates
 	THRIFTY_FUZZ_SECONDS=1200 THRIFTY_FUZZ_SEED=$$(date +%s) $(BIN)/pytest -n 2 tests/fuzz
@@ -30,11 +38,12 @@ serve: .venv/.ready-service  ## decisions over HTTP, with visitors to look at: h
 warm-up: .venv/.ready  ## compile everything for this machine, once
 	$(BIN)/thrifty warm-up
 
-lint: .venv/.ready-dev  ## ruff, mypy (strict) and import-linter
+lint: .venv/.ready-dev  ## ruff, mypy (strict), import-linter, generated blocks of the docs
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m benchmarks.blocks --check
 
 bench: .venv/.ready-dev  ## measure again: benchmarks/RESULTS.md and the tables in the README
 	$(PIP) --quiet --editable '.[dev,bench]'

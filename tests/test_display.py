@@ -285,6 +285,7 @@ def test_a_learner_shows_itself_when_no_other_thread_uses_it(kind, method, objec
     assert not thread.is_alive()
 
 
+@pytest.mark.slow
 def test_tables_need_no_pandas():
     code = """
 import sys; sys.modules["pandas"] = None

@@ -46,6 +46,7 @@ def test_docstring_examples(name):
     assert results.failed == 0
 
 
+@pytest.mark.slow
 def test_commands_in_the_readme_print_what_it_shows():
     consoles = re.findall(
         r"```console\n\$ thrifty (.*?)\n(.*?)```", PAGES[0].read_text(), flags=re.DOTALL

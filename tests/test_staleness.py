@@ -6,6 +6,8 @@ from benchmarks import staleness
 
 import thrifty as th
 
+pytestmark = pytest.mark.slow
+
 POLICY = "linucb:width=alpha,alpha=3"
 
 

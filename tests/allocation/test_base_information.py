@@ -13,6 +13,7 @@ def rotation(angle):
     return np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("angle", [0.0, 0.5])
 def test_coordinates_in_units_far_apart(angle):
     """A direction with 1e-10 of the information of another is no rounding.

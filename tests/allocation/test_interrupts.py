@@ -11,6 +11,8 @@ import thrifty as th
 from thrifty.compiler.compilation import compiled
 from thrifty.compiler.interrupts import interruptible
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_signal_ends_a_long_solve():
     """In a process of its own: this was a segmentation fault."""

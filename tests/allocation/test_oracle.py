@@ -8,6 +8,7 @@ from tests.bank import from_sets, random_problem
 from tests.oracles import certificate, conic_value, normal_form
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(64))
 def test_agrees_with_a_conic_solver(seed):
     arms, noise = random_problem(seed)

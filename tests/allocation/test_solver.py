@@ -23,6 +23,7 @@ def many_arms(contexts: int, arms: int, d: int) -> Arms:
     return Arms(rows, np.where(best, 0, 1 - rows @ theta), best)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("contexts", "d"), [(3, 5), (20, 10), (50, 20)])
 def test_working_sets_certify_the_whole_program(contexts, d):
     arms = many_arms(contexts, 100, d)
@@ -103,6 +104,7 @@ def solve_again_and_again(features, gaps, best, times):
     return total / times
 
 
+@pytest.mark.slow
 def test_compiled_callers_get_the_same_values_and_every_array_is_released():
     """Numba counts the arrays that compiled code makes and frees."""
     problem, _ = random_problem(2)

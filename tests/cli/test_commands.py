@@ -18,6 +18,8 @@ from thrifty.problem.catalog import CATALOG
 from thrifty.report.wording import power
 from thrifty.studies.warm_up import PARTS
 
+pytestmark = pytest.mark.slow
+
 
 def test_bound_prints_the_constant_and_the_allocation():
     done = thrifty("bound", "fixed-u0.1")

@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 
 def without(package, code):
     """Run code in a process that cannot import a package."""

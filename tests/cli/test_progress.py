@@ -9,6 +9,8 @@ import pytest
 
 from tests.command_line import THRIFTY, thrifty
 
+pytestmark = pytest.mark.slow
+
 
 def on_terminal(*arguments, folder):
     """The exit code of `thrifty`, its stdout, and what it shows on a terminal as stderr."""

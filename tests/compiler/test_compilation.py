@@ -16,6 +16,8 @@ from thrifty.compiler.disk_cache import describe_type
 from thrifty.compiler.fingerprints import PACKAGE
 from thrifty.policies import egreedy, greedy
 
+pytestmark = pytest.mark.slow
+
 CALL = (
     "from thrifty.numerics.dense import squared_norms as f; import numpy as np\n"
     "out = np.empty(2); f(np.eye(2) * 3, out); assert out.tolist() == [9, 9]\n"

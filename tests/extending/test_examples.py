@@ -13,6 +13,8 @@ import thrifty as th
 from thrifty.extending import check_policy
 from thrifty.simulation.replication import simulate
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.py"))
 
 

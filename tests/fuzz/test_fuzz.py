@@ -13,11 +13,13 @@ ROOT = Path(__file__).parents[2]
 KINDS = ["certificates", "commands", "kills", "learners", "open_learners", "signals", "states"]
 
 
+pytestmark = pytest.mark.fuzz
+
+
 @pytest.mark.parametrize("kind", KINDS)
-def test_attack(kind, tmp_path):
-    environment = dict(os.environ)
-    if "learners" in kind:  # machine code with bounds checks is other code: a cache of its own
-        environment |= {"NUMBA_BOUNDSCHECK": "1", "THRIFTY_CACHE_DIR": str(tmp_path)}
+def test_attack(kind):
+    # machine code with bounds checks is kept in a folder of its own, so that it compiles once
+    environment = os.environ | ({"NUMBA_BOUNDSCHECK": "1"} if "learners" in kind else {})
     command = [sys.executable, "-m", "tests.fuzz", kind, SECONDS, SEED]
     done = subprocess.run(
         command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False

@@ -118,6 +118,7 @@ def files_of(folder):
     return {path: path.stat().st_mtime_ns for path in folder.rglob("*.parquet")}
 
 
+@pytest.mark.slow
 def test_it_resumes_and_can_be_read_again(small):
     files = files_of(small.folder)
     assert arena.play(small.folder, progress=False).to_json() == small.to_json()
@@ -125,6 +126,7 @@ def test_it_resumes_and_can_be_read_again(small):
     assert arena.read_arena(small.folder).to_json() == small.to_json()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("steps", [1, 2])
 def test_it_resumes_between_steps(small, tmp_path, monkeypatch, steps):
     """The same results as without an interruption; nothing is computed twice."""
@@ -212,6 +214,7 @@ def test_a_folder_without_an_arena(tmp_path):
         arena.read_arena(tmp_path)
 
 
+@pytest.mark.slow
 def test_the_page(small, tmp_path):
     text = write_html(small.page, small.folder).read_text()
     for group in ("unseen", "kinds"):
@@ -276,6 +279,7 @@ def test_a_quick_arena_says_what_it_cannot_show(small):
     assert small.page.paragraphs[0] == small.limits
 
 
+@pytest.mark.slow
 def test_the_report_of_a_folder(small):
     done = thrifty("report", small.folder)
     assert done.stdout == f"{small.folder / 'index.html'}\n"

@@ -20,6 +20,8 @@ from thrifty.report.html import write_html
 from thrifty.report.markdown import statement_blocks, wrapped
 from thrifty.studies.tasks import Task, compute
 
+pytestmark = pytest.mark.slow
+
 DOCS = Path(__file__).parents[2] / "docs"
 PANELS, CLAIMS = paper_panels(), paper_claims()
 SMALL = tuple(replace(panel, quick=Scale((10**3, 10**4, 10**5), 3)) for panel in PANELS)

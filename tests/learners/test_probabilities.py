@@ -62,11 +62,13 @@ def check_frequencies(policy, start, choose):
         assert np.std(said) > 0.5 * spread / np.sqrt(draws)  # other seeds, other draws
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("start", "choose"), OFFERS)
 def test_estimates_are_frequencies(start, choose):
     check_frequencies(th.LinTS(), start, choose)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "policy",
     [

@@ -105,6 +105,7 @@ def inversion_error(information, inverse):
     return np.abs((information / units) @ (inverse * units) - np.eye(len(inverse))).max()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ridge", [0.0, 1.0])
 def test_ten_million_rounds_with_badly_scaled_arms(ridge):
     """Lengths over seven orders of magnitude: the error stays that of one inversion, rounding times

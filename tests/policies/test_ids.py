@@ -32,6 +32,7 @@ def played(policy, twin, instance, rounds):
     return compiled, plain
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("correction", ["ucb", "all"])
 @pytest.mark.parametrize(
     ("instance", "rounds"), [(CLEAR, 1500), (MANY, 150)], ids=lambda item: getattr(item, "name", "")
@@ -83,6 +84,7 @@ def test_a_change_of_arms_keeps_the_largest_evidence_so_far():
     assert learner.state.alternatives.extremes[0].largest_least == before > 1
 
 
+@pytest.mark.slow
 def test_the_figure_of_the_paper():
     """Regret on ids-eoo after 1e4 rounds, with ridge 1.
 

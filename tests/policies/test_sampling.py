@@ -8,6 +8,8 @@ from tests.policies.test_solid import ARMS, RANDOM, SETS, played
 from thrifty.policies.linmed import _find_design
 from thrifty.simulation.replication import simulate
 
+pytestmark = pytest.mark.slow
+
 SCALED = th.Instance(SETS, theta=4 * RANDOM.theta, noise=4 * RANDOM.noise)
 
 

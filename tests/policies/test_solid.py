@@ -14,6 +14,7 @@ RANDOM = th.Instance(
 )
 
 
+@pytest.mark.slow
 def test_it_comes_to_exploit_and_regret_grows_far_less_than_linearly():
     shorter, longer = (
         th.run(RANDOM, "solid:kappa=0", horizon=n, replications=20, seed=1, progress=False).results[

@@ -186,6 +186,7 @@ def test_an_arm_close_to_the_greedy_one_does_not_absorb_all_exploration():
     assert np.mean(waits) < 6 / norm.sf(z)
 
 
+@pytest.mark.slow
 def test_caution_explores_more():
     study = th.run(
         "small-5",
@@ -198,6 +199,7 @@ def test_caution_explores_more():
     assert explored[0] < explored[1] < explored[2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["end-of-optimism:eps=0.05,a=2", "ids-eoo", "scenario-two", "solid-toy"]
 )

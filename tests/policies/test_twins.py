@@ -76,7 +76,9 @@ def copyless(twin):
     return type(kind.__name__, (kind,), {"__deepcopy__": lambda self, memo: self})(**vars(twin))
 
 
-@pytest.mark.parametrize("place", range(4))
+@pytest.mark.parametrize(
+    "place", [0, *(pytest.param(place, marks=pytest.mark.slow) for place in range(1, 4))]
+)
 @pytest.mark.parametrize(
     ("policy", "twin"), PAIRS, ids=lambda item: str(item) if isinstance(item, th.Policy) else ""
 )

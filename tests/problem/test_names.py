@@ -33,6 +33,7 @@ def test_many_named_arms(soon):
     assert th.ActionSets([np.ones((MANY, 1))], arm_names=[names]).arm_names == (tuple(names),)
 
 
+@pytest.mark.slow
 def test_many_contexts(soon, tmp_path):
     names = [f"context {i}" for i in range(MANY // 2)]
     sets = th.ActionSets([[[1.0]]] * len(names), context_names=names)
@@ -42,6 +43,7 @@ def test_many_contexts(soon, tmp_path):
     assert th.Instance.load(tmp_path / "many.toml") == problem
 
 
+@pytest.mark.slow
 def test_many_contexts_of_which_one_has_no_probability(soon, tmp_path):
     with_one = "[[contexts]]\narms = [[1]]\nprobability = 0.5\n"
     path = tmp_path / "many.toml"
@@ -50,6 +52,7 @@ def test_many_contexts_of_which_one_has_no_probability(soon, tmp_path):
         th.Instance.load(path)
 
 
+@pytest.mark.slow
 def test_many_instances():
     problem = th.instance("fixed-u0.1")
     # making them takes seconds by itself, and compares no names

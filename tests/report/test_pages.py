@@ -67,6 +67,7 @@ def parsed(page):
     return structure
 
 
+@pytest.mark.slow
 def test_html_is_well_formed_and_needs_nothing_else(page):
     structure = parsed(page)
     assert structure.open == []
@@ -76,6 +77,7 @@ def test_html_is_well_formed_and_needs_nothing_else(page):
     assert "http" not in re.sub(r'xmlns(:xlink)?="[^"]*"', "", html(page))
 
 
+@pytest.mark.slow
 def test_every_result_has_a_row_and_every_section_its_figures(page, kept):
     words = " ".join(parsed(page).words)
     for result in page.sections[0].results:
@@ -85,6 +87,7 @@ def test_every_result_has_a_row_and_every_section_its_figures(page, kept):
     assert f"thrifty run --study '{kept}/study.toml' --out '{kept}'" in words
 
 
+@pytest.mark.slow
 def test_colours_follow_the_page(page):
     text = html(page)
     assert "currentColor" in text
@@ -92,6 +95,7 @@ def test_colours_follow_the_page(page):
     assert "prefers-color-scheme: dark" in text
 
 
+@pytest.mark.slow
 def test_files(page, tmp_path):
     path = write_html(page, tmp_path)
     assert path.read_text() == html(page)

@@ -153,6 +153,7 @@ def test_the_log_is_read_page_by_page(service, shop):
     assert frame["reward"].dropna().tolist() == [0.25]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "fault", [("answer", 503), ("answer", 429), ("answer", 502), ("drop",), ("slow", 1.5)]
 )
@@ -331,6 +332,7 @@ def test_each_decision_has_an_id_of_its_own():
     assert len(ids) == 3
 
 
+@pytest.mark.slow
 def test_the_asynchronous_client_does_the_same(service, running):
     async def play():
         async with th.AsyncClient(running[1], timeout=1.0) as client:

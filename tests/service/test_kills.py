@@ -11,6 +11,8 @@ from tests.service.load import Account, check, load, make_experiments
 from tests.service.postgres import Postgres
 from tests.service.processes import Server
 
+pytestmark = pytest.mark.kills
+
 KILLS = int(os.environ.get("THRIFTY_KILLS", "10"))
 
 
@@ -20,7 +22,7 @@ def postgres():
         yield started
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
 def store(request, tmp_path):
     if request.param == "sqlite":
         return str(tmp_path / "store.db")
@@ -42,6 +44,7 @@ def test_a_server_that_is_killed_has_kept_everything_that_it_acknowledged(store,
     check(account, store)
 
 
+@pytest.mark.postgres
 def test_a_database_that_is_killed_is_used_again_as_soon_as_it_is_back(tmp_path):
     account = Account()
     with Postgres() as postgres, Server(postgres.url, tmp_path) as server:

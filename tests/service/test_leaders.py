@@ -23,6 +23,8 @@ from thrifty.service.storage import leases
 from thrifty.service.storage.leases import LASTS, Leases
 from thrifty.service.storage.store import Event, EventStore, append, last_seq
 
+pytestmark = [pytest.mark.kills, pytest.mark.postgres]
+
 KILLS = int(os.environ.get("THRIFTY_KILLS", "4"))
 LEASE = LASTS / 1e6  # seconds
 LONGEST_GAP = 10.0  # seconds without service when a leader is killed

@@ -19,6 +19,8 @@ from tests.service.servers import LISTED, audit_all, serving
 from thrifty.service.storage.store import last_snapshot
 from thrifty.service.storage.tables import LEASES
 
+pytestmark = pytest.mark.slow
+
 
 def test_metrics_can_be_parsed_and_count(server):
     path = server.make("measured ~name")

@@ -3,7 +3,6 @@
 import json
 import re
 import shlex
-import shutil
 import urllib.request
 from types import SimpleNamespace
 from urllib.error import HTTPError
@@ -13,16 +12,12 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect, sync_playwright
 
+from tests.browser import launch
 from tests.service.page_server import HOSTILE, Canned, decision, experiment, make_app, rich, serving
 from thrifty.service.server.page_files import FOLDER
 from thrifty.service.server.schemas import Bucket, DecisionRequest, NewExperiment, RewardRequest
 
-NAMES = ("chromium", "chromium-browser", "google-chrome")
-CHROMIUM = next(filter(None, map(shutil.which, NAMES)), None)  # none: that of playwright
-ARGUMENTS = [
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync",
-]  # fmt: skip
+pytestmark = pytest.mark.browser
 SPACE, MINUS, NONE = "\u202f", "\u2212", "\u2013"
 SHOP = "#/experiments/shop%20front"
 VIEWS = {
@@ -65,9 +60,9 @@ LEAST_CONTRAST = """() => {
 @pytest.fixture(scope="module")
 def browser():
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield chromium
-        chromium.close()
+        browser = launch(playwright)
+        yield browser
+        browser.close()
 
 
 @pytest.fixture

@@ -75,7 +75,7 @@ def _append_next(store):
         return
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
 def any_store(request, tmp_path):
     """A store of each kind, with an experiment whose log is empty."""
     if request.param == "sqlite":
@@ -101,6 +101,7 @@ def _decided(number, size=0):
     )
 
 
+@pytest.mark.slow
 def test_a_page_is_bounded_in_events_and_in_bytes(any_store, monkeypatch):
     with any_store.begin() as connection:
         append(connection, "one", [_decided(k, size=100 if k > 30 else 0) for k in range(1, 41)])
@@ -117,6 +118,7 @@ def test_a_page_is_bounded_in_events_and_in_bytes(any_store, monkeypatch):
         assert [one.seq for one in all_events(connection, "one")] == list(range(1, 41))
 
 
+@pytest.mark.slow
 def test_a_table_is_written_a_page_at_a_time(any_store, monkeypatch):
     """Also if the reward of a decision is on another page."""
     rewards = [Event(10 + k, "reward", 50 + k, f"d{k}", {"reward": k / 2}) for k in (2, 9)]
@@ -136,6 +138,7 @@ def test_a_table_is_written_a_page_at_a_time(any_store, monkeypatch):
     assert table.schema_arrow.metadata[b"experiment"] == b'"one"'
 
 
+@pytest.mark.slow
 def test_a_table_without_decisions_has_its_columns(any_store):
     with any_store.reading() as connection, parquet(connection, "one") as file:
         table = pq.read_table(file)

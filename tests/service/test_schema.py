@@ -7,6 +7,7 @@ import os
 from collections import Counter
 from typing import Any
 
+import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
@@ -21,6 +22,8 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from tests.service.servers import LISTED, audit_all, serving
+
+pytestmark = pytest.mark.fuzz
 
 CASES = int(os.environ.get("THRIFTY_CASES", "800"))
 

@@ -197,6 +197,7 @@ def test_with_tokens_any_host_is_answered(guarded):
     assert guarded.client.get("/v1/experiments", headers=headers).status_code == 200
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org"])
 def test_serve_listens_elsewhere_only_with_tokens(tmp_path, host):
     done = thrifty("serve", "--store", tmp_path / "s.db", "--host", host, "--port", 0)

@@ -304,6 +304,7 @@ ROUGHLY_KNOWN = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "spec", "horizon", "mean", "error"), KNOWN)
 def test_regret_agrees_with_an_independent_prototype(name, spec, horizon, mean, error):
     result = th.run(
@@ -312,6 +313,7 @@ def test_regret_agrees_with_an_independent_prototype(name, spec, horizon, mean, 
     assert abs(result.mean - mean) < 4 * math.hypot(result.se, error)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "spec", "horizon", "mean"), ROUGHLY_KNOWN)
 def test_regret_on_the_bounded_instance(name, spec, horizon, mean):
     result = th.run(name, spec, horizon=horizon, replications=100, seed=1).results[0]

@@ -24,6 +24,8 @@ from thrifty.studies.executors import Cluster, Threads, compute_remotely
 from thrifty.studies.store import read_results
 from thrifty.studies.tasks import Task, compute, installed_code
 
+pytestmark = pytest.mark.slow
+
 
 @contextmanager
 def started(*command):

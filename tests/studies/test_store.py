@@ -178,6 +178,7 @@ def test_another_truth_under_the_same_name_is_another_file(tmp_path):
     assert len({path.parent for path in files_of(tmp_path)}) == 4
 
 
+@pytest.mark.slow
 def test_results_of_instances_with_changes_are_kept_continued_and_reported(tmp_path):
     mine = th.Instance(
         th.instance("fixed-u0.1").sets, theta=[1, 0], changes=[(100, [0, 1])], name="mine"
@@ -506,6 +507,7 @@ cli.main()
 """
 
 
+@pytest.mark.slow
 def test_a_disk_that_takes_no_more_ends_in_one_line_and_leaves_no_broken_file(tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", FULL_DISK, str(tmp_path)],
@@ -580,6 +582,7 @@ def bomb_of_pulls(path):
     spoil_pulls(path, lambda pulls: pulls.__setitem__(0, [0] * 10**7))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bomb", [bomb_of_rows, bomb_of_text, bomb_of_pulls])
 def test_a_file_larger_than_its_task_is_refused_before_it_is_decompressed(
     tmp_path, monkeypatch, bomb

@@ -238,11 +238,12 @@ class Broken:
             {"horizon": 10, "pulls": "yes"},
             "pulls: true or false expected, got 'yes'",
         ),
-        (
+        pytest.param(
             ("circle:arms=1000000", ["linucb", "lints"]),
             {"horizon": 10, "pulls": True},
             "pulls: cannot be kept: 2,000,000,000 numbers (replications x checkpoints x arms), at "
             "most 1,000,000,000",
+            marks=pytest.mark.slow,
         ),
     ],
 )

@@ -43,6 +43,7 @@ def entries(done):
     ]
 
 
+@pytest.mark.slow
 def test_a_file_and_the_command_line_give_the_same(study_file, tmp_path):
     by_file = entries(thrifty("run", "--study", study_file, "--json"))
     options = (
@@ -69,6 +70,7 @@ def test_a_file_and_the_command_line_give_the_same(study_file, tmp_path):
     assert len(by_file) == 3 * 2 * 2
 
 
+@pytest.mark.slow
 def test_options_beside_a_file_win(study_file):
     found = entries(
         thrifty(
@@ -89,6 +91,7 @@ def test_options_beside_a_file_win(study_file):
     } == {("greedy", 50, 2, 9)}
 
 
+@pytest.mark.slow
 def test_a_kept_study_can_be_run_again_from_its_folder(study_file, tmp_path):
     out = tmp_path / "out"
     assert thrifty("run", "--study", study_file, "--out", out).returncode == 0
@@ -99,6 +102,7 @@ def test_a_kept_study_can_be_run_again_from_its_folder(study_file, tmp_path):
     assert len(list(out.rglob("*.parquet"))) == len(kept)  # nothing was computed twice
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "number", "message"),
     [
@@ -115,6 +119,7 @@ def test_an_unknown_key_is_named_with_its_line(study_file, line, number, message
     assert len(done.stderr.splitlines()) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
@@ -176,6 +181,7 @@ def test_a_study_file_keeps_every_argument(tmp_path):
         assert getattr(again, field.name) != default
 
 
+@pytest.mark.slow
 def test_a_folder_that_cannot_be_written_is_reported_before_the_work(tmp_path):
     blocked = tmp_path / "file"
     blocked.write_text("")
