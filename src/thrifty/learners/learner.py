@@ -32,7 +32,7 @@ from thrifty.learners.pending import Pending, PendingDecisions
 from thrifty.learners.saving import content_of, policy_of, restore, sets_of
 from thrifty.learners.settings import Settings
 from thrifty.learners.state_files import read, to_text
-from thrifty.learners.step import Online, Progress, undo
+from thrifty.learners.step import Decided, Online, Progress, undo
 from thrifty.numerics.arrays import Floats, noise_level
 from thrifty.policies import POLICIES
 from thrifty.policies.base import Policy
@@ -132,9 +132,9 @@ class Learner:
             if decided[0] < 0:
                 self._busy = False
                 self.arms.check(offer)
-            entry = self._register(*decided)
+            decision = self._register(offer, decided)
             self._busy = False
-            return entry.decision
+            return decision
 
     def check_offer(
         self,
@@ -417,18 +417,14 @@ class Learner:
                 self._recover()
             yield
 
-    def _register(
-        self, row: int, label: int, gap: float, probability: float, explored: int
-    ) -> Pending:
+    def _register(self, offer: Offer, decided: Decided) -> Decision:
         """Enter the decision that compiled code has counted."""
-        id, offer = self.decisions, self._offer
-        assert offer is not None
-        chance = probability if probability == probability else self._chances.get(row)
-        reason = self.policy.labels[label]
-        entry = self.arms.entry(id, offer, row, label, reason, gap, chance, explored)
+        id, chance = self.decisions, decided[3]
+        known = chance if chance == chance else self._chances.get(decided[0])
+        entry = self.arms.entry(id, offer, decided, self.policy.labels[decided[1]], known)
         self.pending[id] = entry
         self.decisions = id + 1
-        return entry
+        return entry[0]
 
     def _learn(self, pending: Pending, reward: float) -> None:
         """Learn from the reward of a pending decision."""
@@ -472,9 +468,9 @@ class Learner:
             self.pending.pop(self._learned, None)
             self._learned = None
         done = self._progress[0]
-        if done.decisions > self.decisions:
+        if done.decisions > self.decisions and self._offer is not None:
             last = int(done.row), int(done.label), float(done.gap), float(done.probability)
-            self._register(*last, int(done.explored))
+            self._register(self._offer, (*last, int(done.explored)))
         if done.updates + done.cancellations > self._settled and self._settling is not None:
             self.pending.pop(self._settling, None)
             self._settled = int(done.updates + done.cancellations)

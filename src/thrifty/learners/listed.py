@@ -10,7 +10,7 @@ from thrifty.errors import InvalidInput
 from thrifty.learners.decisions import ArmReport, Decision
 from thrifty.learners.offer import Call, Offer, Past
 from thrifty.learners.pending import Pending
-from thrifty.learners.step import decide, observe_listed, update
+from thrifty.learners.step import Decided, decide, observe_listed, update
 from thrifty.numerics.arrays import Floats, Ints, check_range
 from thrifty.policies.shared.ledger import Renumbering
 from thrifty.problem.action_sets import ActionSets
@@ -72,17 +72,10 @@ class ListedArms:
         return offer.rows.tolist(), self.sets.rows[offer.rows]
 
     def entry(
-        self,
-        id: int,
-        offer: Offer,
-        row: int,
-        label: int,
-        reason: str,
-        gap: float,
-        chance: float | None,
-        explored: int,
+        self, id: int, offer: Offer, decided: Decided, reason: str, chance: float | None
     ) -> Pending:
         """The entry of a decision that compiled code has counted."""
+        row, label, gap, _, explored = decided
         m = offer.place
         context, names = self._names[m]
         arm = row - self.starts[m]

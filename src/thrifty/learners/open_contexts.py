@@ -10,7 +10,13 @@ from thrifty.learners.decisions import ArmReport, Decision
 from thrifty.learners.features import FeatureMap, whole_rows
 from thrifty.learners.offer import Call, Offer, Past
 from thrifty.learners.pending import Pending
-from thrifty.learners.step import LARGEST_FEATURE, decide_open, observe_open, update_open
+from thrifty.learners.step import (
+    LARGEST_FEATURE,
+    Decided,
+    decide_open,
+    observe_open,
+    update_open,
+)
 from thrifty.numerics.arrays import Floats, Ints, numeric
 from thrifty.problem.action_sets import MOST_DIMENSIONS
 from thrifty.problem.frames import columns_of, index_names, numbers_of
@@ -186,17 +192,10 @@ class OpenArms:
         return whole_rows(offer.rows, offer.place, self.sets.dimension)
 
     def entry(
-        self,
-        id: int,
-        offer: Offer,
-        row: int,
-        label: int,
-        reason: str,
-        gap: float,
-        chance: float | None,
-        explored: int,
+        self, id: int, offer: Offer, decided: Decided, reason: str, chance: float | None
     ) -> Pending:
         """The entry of a decision that compiled code has counted."""
+        row, label, gap, _, explored = decided
         blocks, rows, names = offer
         name = str(row) if names is None else names[row]
         # faster than Decision(...) and Pending(...), by a third of a microsecond
