@@ -54,8 +54,7 @@ def run(
         ),
     ] = None,
     pulls: Annotated[
-        bool,
-        typer.Option("--pulls", help="Keep the pulls of each arm, in --json and in --out."),
+        bool, typer.Option("--pulls", help="Keep the pulls of each arm, in --json and in --out.")
     ] = False,
     threads: Threads = None,
     cluster: OnCluster = None,
@@ -118,8 +117,7 @@ def _arguments(
 
 def reproduce(
     quick: Annotated[
-        bool,
-        typer.Option("--quick", help="Horizons up to 1e5, about three minutes; the default."),
+        bool, typer.Option("--quick", help="Horizons up to 1e5, about three minutes; the default.")
     ] = False,
     full: Annotated[
         bool,
@@ -208,8 +206,7 @@ def report(
         ),
     ],
     markdown: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Write Markdown and figures instead of HTML."),
+        str | None, typer.Option(metavar="FILE", help="Write Markdown and figures instead of HTML.")
     ] = None,
 ) -> None:
     """Write a self-contained page of results: figures, tables, verdicts, commands to run again."""

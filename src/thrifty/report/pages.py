@@ -37,10 +37,7 @@ FIGURES: dict[str, tuple[DrawFigure, str]] = {
     ),
     "sensitivity": (sensitivity_figure, "Mean regret with two standard errors."),
     "labels": (labels_figure, "Mean regret, split by the reason for which arms were played."),
-    "tail": (
-        tail_figure,
-        "Median, mean, 95th percentile and worst run at the longest horizon.",
-    ),
+    "tail": (tail_figure, "Median, mean, 95th percentile and worst run at the longest horizon."),
 }
 
 
