@@ -120,7 +120,7 @@ def judge(
                 [result for name in claim.panels for result in results[name]], bound
             )
             with suppress(Missing):
-                findings = tuple(case.comparison.find(table) for case in claim.cases)
+                findings = tuple(case.comparison(table) for case in claim.cases)
                 verdicts.append(Verdict(claim, findings))
     return verdicts
 

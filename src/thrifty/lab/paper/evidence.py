@@ -7,7 +7,6 @@ policies are paired by replication; an interval is an estimate plus or minus CLE
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -60,6 +59,12 @@ class ResultTable:
             raise Missing
         return result
 
+    def pair(
+        self, instance: str, policy: str, rival: str, horizon: int | None = None
+    ) -> tuple[Result, Result]:
+        """The results of a policy and of a rival, as `find` has them."""
+        return self.find(instance, policy, horizon), self.find(instance, rival, horizon)
+
     def last_decades(self, instance: str, policy: str) -> tuple[Result, Result]:
         """The results at the longest horizon and at the first one within two decades of it."""
         horizons = self.horizons(instance, policy, least=2)
@@ -67,11 +72,7 @@ class ResultTable:
         return self.find(instance, policy, before), self.find(instance, policy)
 
 
-class Comparison(Protocol):
-    """Decides a case of a claim."""
-
-    def find(self, table: ResultTable) -> Finding:
-        """Compare the results."""
+Comparison = Callable[[ResultTable], Finding]  # decides a case of a claim
 
 
 def exceeds(estimate: tuple[float, float], threshold: float = 0.0) -> Answer:
