@@ -12,9 +12,18 @@ import pytest
 
 import thrifty as th
 from thrifty.lab.pages.paper_page import statement_of
-from thrifty.lab.paper import growth_comparisons as growth
+from thrifty.lab.paper import comparisons
 from thrifty.lab.paper import panels as paper
 from thrifty.lab.paper.claims import Case, Claim, Verdict, judge, summary
+from thrifty.lab.paper.comparisons import (
+    alike,
+    best,
+    far_worse,
+    label_share,
+    less,
+    smaller_gain,
+    wilder,
+)
 from thrifty.lab.paper.evidence import (
     Finding,
     ResultTable,
@@ -25,8 +34,6 @@ from thrifty.lab.paper.evidence import (
 )
 from thrifty.lab.paper.panels import paper_panels
 from thrifty.lab.paper.paper_claims import CASES, paper_claims
-from thrifty.lab.paper.play_comparisons import label_share
-from thrifty.lab.paper.regret_comparisons import alike, best, far_worse, less, smaller_gain, wilder
 from thrifty.simulation.replication import checkpoints
 from thrifty.studies.results import Result
 
@@ -260,7 +267,7 @@ def test_a_slope_is_compared_with_c_as_far_as_it_is_known(than, slope, spread, h
         for i, result in enumerate(results)
     ]
     table = ResultTable(shuffled, lambda name: MadeBound(CONSTANT))
-    assert growth.slope("any", "oam", table, than=than).holds is holds
+    assert comparisons.slope("any", "oam", table, than=than).holds is holds
 
 
 @pytest.mark.parametrize(
@@ -345,7 +352,7 @@ def test_an_open_case_shows_in_the_verdict(answers, status, words):
 def test_the_slope_is_that_of_the_last_two_decades(horizons, decades):
     results = [Made(level=0, slope=CONSTANT).result("any", "oam", n) for n in horizons]
     table = ResultTable(results, lambda name: MadeBound(CONSTANT))
-    assert decades in growth.slope("any", "oam", table, than="near").measured
+    assert decades in comparisons.slope("any", "oam", table, than="near").measured
 
 
 def test_zero_regret_and_zero_variance_give_no_nan():

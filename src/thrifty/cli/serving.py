@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Exit, Option, Typer
 
 from thrifty.errors import MissingPackage, UnknownName, escaped
 from thrifty.report.wording import count
@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from thrifty.service.storage.store import EventStore
 
 StoreUrl = Annotated[
-    str,
-    typer.Option("--store", metavar="URL", help="A SQLite file, or postgresql://USER@HOST/NAME."),
+    str, Option("--store", metavar="URL", help="A SQLite file, or postgresql://USER@HOST/NAME.")
 ]
 DEFAULT_STORE = "thrifty.db"
 PACKAGES = ["alembic", "fastapi", "httpx", "prometheus_client", "pyarrow", "sqlalchemy", "uvicorn"]
@@ -35,21 +34,21 @@ def _opened(command: str, url: str, *, must_exist: bool = True) -> "Iterator[Eve
         store.close()
 
 
-tokens = typer.Typer(help="Tokens of the service: who may decide, reward, read, administrate.")
+tokens = Typer(help="Tokens of the service: who may decide, reward, read, administrate.")
 
 
 def serve(
     store: StoreUrl = DEFAULT_STORE,
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 8080,
+    host: Annotated[str, Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, Option(min=0, max=65535, help="0: any that is free.")] = 8080,
     url: Annotated[
-        str | None, typer.Option(help="Where other servers of the same store reach this one.")
+        str | None, Option(help="Where other servers of the same store reach this one.")
     ] = None,
     demo: Annotated[
-        bool, typer.Option("--demo", help="Make two experiments, and play visitors against them.")
+        bool, Option("--demo", help="Make two experiments, and play visitors against them.")
     ] = False,
     json_log: Annotated[
-        bool, typer.Option("--json-log", help="Log lines as JSON on standard error.")
+        bool, Option("--json-log", help="Log lines as JSON on standard error.")
     ] = False,
 ) -> None:
     """Serve decisions over HTTP, with a durable log in a database, and a page."""
@@ -61,7 +60,7 @@ def serve(
 
 def audit(
     experiments: Annotated[
-        list[str] | None, typer.Argument(metavar="[EXPERIMENT]...", help="By default all.")
+        list[str] | None, Argument(metavar="[EXPERIMENT]...", help="By default all.")
     ] = None,
     store: StoreUrl = DEFAULT_STORE,
 ) -> None:
@@ -83,7 +82,7 @@ def audit(
             print(escaped(audit_sentence(name, result)))
             differ |= result.seq is not None
     if differ:
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
 def audit_sentence(name: str, result: "Audit") -> str:
@@ -98,8 +97,8 @@ def audit_sentence(name: str, result: "Audit") -> str:
 
 @tokens.command("make")
 def make(
-    name: Annotated[str, typer.Argument(help="Who it is for.")],
-    scope: Annotated[list[str], typer.Option(help="decide, reward, read or admin; repeatable.")],
+    name: Annotated[str, Argument(help="Who it is for.")],
+    scope: Annotated[list[str], Option(help="decide, reward, read or admin; repeatable.")],
     store: StoreUrl = DEFAULT_STORE,
 ) -> None:
     """Make a token and print it. It is not shown again."""
@@ -125,7 +124,7 @@ def list_all(store: StoreUrl = DEFAULT_STORE) -> None:
 
 @tokens.command("revoke")
 def revoke(
-    id: Annotated[str, typer.Argument(help="As `thrifty tokens list` shows it, or whole.")],
+    id: Annotated[str, Argument(help="As `thrifty tokens list` shows it, or whole.")],
     store: StoreUrl = DEFAULT_STORE,
 ) -> None:
     """Revoke a token: servers refuse it within a second."""

@@ -8,10 +8,8 @@ from collections.abc import Callable, Sequence
 from functools import cache, partial
 
 from thrifty.files import package_toml
-from thrifty.lab.paper import growth_comparisons as growth
+from thrifty.lab.paper import comparisons as check
 from thrifty.lab.paper import panels as paper
-from thrifty.lab.paper import play_comparisons as play
-from thrifty.lab.paper import regret_comparisons as regret
 from thrifty.lab.paper.claims import Case, Claim
 from thrifty.lab.paper.evidence import Finding
 
@@ -78,7 +76,7 @@ def _on_each(names: Sequence[str], compare: Compare) -> Cases:
 
 def _lints_and_all(*, modest: bool) -> Cases:
     """A comparison of LinTS with all others on the instances of random theta, by horizon."""
-    compare = partial(regret.best, RANDOM_THETA, paper.LINTS, RIVALS_OF_LINTS, modest=modest)
+    compare = partial(check.best, RANDOM_THETA, paper.LINTS, RIVALS_OF_LINTS, modest=modest)
     return tuple(Case({"n": n}, partial(compare, horizon=most)) for n, most in HORIZONS.items())
 
 
@@ -89,11 +87,11 @@ def _forced(epsilon: str, c: str, where: str = "") -> str:
 
 CASES: dict[str, Cases] = {
     "fixed-less": tuple(
-        case for u in LARGE_U for case in _by_horizon(regret.less, f"fixed-u{u}", u=u)
+        case for u in LARGE_U for case in _by_horizon(check.less, f"fixed-u{u}", u=u)
     ),
-    "fixed-why": tuple(Case({"u": u}, partial(play.carries, f"fixed-u{u}", 1)) for u in U),
+    "fixed-why": tuple(Case({"u": u}, partial(check.carries, f"fixed-u{u}", 1)) for u in U),
     "linucb-stops": tuple(
-        Case({"u": u, "width": width}, partial(play.stops_playing, f"fixed-u{u}", linucb, 1))
+        Case({"u": u, "width": width}, partial(check.stops_playing, f"fixed-u{u}", linucb, 1))
         for u in U
         for width, linucb in LINUCBS.items()
     ),
@@ -103,85 +101,83 @@ CASES: dict[str, Cases] = {
         for case in (
             Case(
                 {"u": u, "quantity": "pulls"},
-                partial(play.stops_playing, f"fixed-u{u}", paper.LINTS, 1),
+                partial(check.stops_playing, f"fixed-u{u}", paper.LINTS, 1),
             ),
-            *_oam(partial(regret.less, f"fixed-u{u}", paper.LINTS), u=u, quantity="regret"),
+            *_oam(partial(check.less, f"fixed-u{u}", paper.LINTS), u=u, quantity="regret"),
         )
     ),
     "small-u-less": tuple(
-        case for u in SMALL_U for case in _oam_and_linucb(partial(regret.less, f"fixed-u{u}"), u=u)
+        case for u in SMALL_U for case in _oam_and_linucb(partial(check.less, f"fixed-u{u}"), u=u)
     ),
-    "scenario-one-overtaken": _by_horizon(regret.overtaken, "scenario-one"),
-    "scenario-two-alike": _by_horizon(regret.alike, "scenario-two"),
+    "scenario-one-overtaken": _by_horizon(check.overtaken, "scenario-one"),
+    "scenario-two-alike": _by_horizon(check.alike, "scenario-two"),
     "scenario-two-wasted": _oam(
-        partial(play.label_share, "scenario-two", label="wasted", share=0.5)
+        partial(check.label_share, "scenario-two", label="wasted", share=0.5)
     ),
-    "bounded-oam": _oam(partial(growth.flattens, "bounded")),
+    "bounded-oam": _oam(partial(check.flattens, "bounded")),
     "bounded-linucb": tuple(
-        Case({"width": width, "growth": IN_A_RUN}, partial(growth.bounded, "bounded", linucb))
+        Case({"width": width, "growth": IN_A_RUN}, partial(check.bounded, "bounded", linucb))
         for width, linucb in (("anytime", paper.ANYTIME), ("oful", paper.OFUL))
     )
     + tuple(
-        Case({"width": width, "growth": BETWEEN_RUNS}, partial(growth.flattens, "bounded", linucb))
+        Case({"width": width, "growth": BETWEEN_RUNS}, partial(check.flattens, "bounded", linucb))
         for width, linucb in (("anytime", paper.ANYTIME), *LINUCBS.items())
     ),
-    "almost-greedy": _on_each(("bounded", "scenario-two"), growth.flattens),
+    "almost-greedy": _on_each(("bounded", "scenario-two"), check.flattens),
     "sublogarithmic": tuple(
-        Case({"instance": name}, partial(play.constant_is, name, 0.0))
+        Case({"instance": name}, partial(check.constant_is, name, 0.0))
         for name in ("bounded", "scenario-two")
     ),
     "lai-robbins": (
-        Case({"gaps": "0.2 to 0.8"}, partial(play.constant_is, "orthogonal", LAI_ROBBINS)),
+        Case({"gaps": "0.2 to 0.8"}, partial(check.constant_is, "orthogonal", LAI_ROBBINS)),
     ),
     "large-ossb": tuple(
         case
-        for quantity, compare in (("regret", regret.far_worse), ("spread", regret.wilder))
+        for quantity, compare in (("regret", check.far_worse), ("spread", check.wilder))
         for case in _oam_and_ossb(partial(compare, "large-100"), ossb_first=True, quantity=quantity)
     ),
-    "large-lints": _oam(partial(regret.far_worse, "large-100", paper.LINTS_THEORY)),
+    "large-lints": _oam(partial(check.far_worse, "large-100", paper.LINTS_THEORY)),
     "ossb-endoa": tuple(
-        Case({"instance": name, OSSB_VALUES: eps}, partial(regret.less, name, ossb, paper.ENDOA))
+        Case({"instance": name, OSSB_VALUES: eps}, partial(check.less, name, ossb, paper.ENDOA))
         for name in ("small-5", "large-100")
         for eps, ossb in OSSBS.items()
     ),
-    "small-less": _oam_and_ossb(partial(regret.less, "small-5")),
-    "small-smaller": _oam_and_ossb(partial(regret.smaller_gain, "small-5", "large-100")),
-    "random-less": _oam_and_ossb(partial(regret.less, RANDOM_THETA)),
+    "small-less": _oam_and_ossb(partial(check.less, "small-5")),
+    "small-smaller": _oam_and_ossb(partial(check.smaller_gain, "small-5", "large-100")),
+    "random-less": _oam_and_ossb(partial(check.less, RANDOM_THETA)),
     "random-best": _lints_and_all(modest=False),
     "random-modest": _lints_and_all(modest=True),
-    "attained": _on_each(LONG, partial(growth.slope, than="near")),
-    "tracks": _on_each(LONG[:3], play.tracks_allocation),
+    "attained": _on_each(LONG, partial(check.slope, than="near")),
+    "tracks": _on_each(LONG[:3], check.tracks_allocation),
     "not-below": tuple(
         Case(
             {"policy": policy, "instance": name},
-            partial(growth.slope, name, policy, than="not below"),
+            partial(check.slope, name, policy, than="not below"),
         )
         for policy in (*OAMS.values(), *LINUCBS.values(), paper.LINTS)
         for name in LONG
     ),
     "thrifty-not-below": tuple(
-        Case({"instance": name}, partial(growth.slope, name, paper.THRIFTY, than="not below"))
+        Case({"instance": name}, partial(check.slope, name, paper.THRIFTY, than="not below"))
         for name in LONG
     ),
     "optimism-not-optimal": tuple(
-        Case({"width": width, "instance": name}, partial(growth.slope, name, linucb, than="above"))
+        Case({"width": width, "instance": name}, partial(check.slope, name, linucb, than="above"))
         for width, linucb in LINUCBS.items()
         for name in END_OF_OPTIMISM
     ),
-    "matched": _on_each(LONG, partial(play.label_share, label="matched")),
+    "matched": _on_each(LONG, partial(check.label_share, label="matched")),
     "spanner": tuple(
         Case(
             {"instance": name, "epsilon": epsilon, "c": c},
-            partial(
-                regret.alike, name, _forced(epsilon, c, ",forced=spanner"), _forced(epsilon, c)
-            ),
+            partial(check.alike, name, _forced(epsilon, c, ",forced=spanner"), _forced(epsilon, c)),
         )
         for name in FORCIBLE
         for epsilon in ("0.001", "0.01")
         for c in OAMS
     ),
     "literal": tuple(
-        Case({"c": c, "width": width}, partial(regret.less, "fixed-u0.1", linucb, literal))
+        Case({"c": c, "width": width}, partial(check.less, "fixed-u0.1", linucb, literal))
         for c, literal in (("0", paper.LITERAL), ("1", paper.LITERAL_C1))
         for width, linucb in (("oful", paper.OFUL), ("fn", SAME_LEVEL[c]))
     ),
