@@ -43,22 +43,13 @@ FIGURES: dict[str, tuple[DrawFigure, str]] = {
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure on a page: in one piece as a file, and one panel per instance on an HTML page.
+    """A figure on a page: in one piece as a file, and one panel per instance on an HTML page."""
 
-    Attributes
-    ----------
-    name : the name of its file, without suffix
-    draw : draws the figure of some results
-    caption : the text below it
-    results : what it shows
-    by_instance : whether it can be drawn one instance at a time
-    """
-
-    name: str
+    name: str  # of its file, without suffix
     draw: DrawFigure
-    caption: str
+    caption: str  # the text below it
     results: tuple[Result, ...]
-    by_instance: bool = True
+    by_instance: bool = True  # whether it can be drawn one instance at a time
 
     def panels(self) -> list[tuple[str, tuple[Result, ...]]]:
         """Unique names and results of the figures on an HTML page."""
@@ -89,57 +80,33 @@ class Table:
 
 @dataclass(frozen=True)
 class Statement:
-    """A statement with a verdict.
+    """A statement with a verdict."""
 
-    Attributes
-    ----------
-    name : unique, for links
-    section : the name of the section that shows it
-    text : the statement
-    where : its source
-    mark : a character in front of the verdict
-    tone : `good`, `half`, `open` or `bad`; decides the colour
-    words : the verdict
-    cases : a table of what decides the verdict
-    remark : a note below them
-    """
-
-    name: str
-    section: str
+    name: str  # unique, for links
+    section: str  # the name of the section that shows it
     text: str
-    where: str
-    mark: str
-    tone: str
-    words: str
-    cases: Table | None = None
-    remark: str = ""
+    where: str  # its source
+    mark: str  # a character in front of the verdict
+    tone: str  # `good`, `half`, `open` or `bad`; decides the colour
+    words: str  # the verdict
+    cases: Table | None = None  # what decides the verdict
+    remark: str = ""  # a note below them
 
 
 @dataclass(frozen=True)
 class Section:
-    """A section of a page.
+    """A section of a page; tables, pictures and statements are shown in this order."""
 
-    Attributes
-    ----------
-    name, title : for links, and the heading
-    where : the source of what it shows
-    text : a paragraph
-    tables, pictures, statements : shown in this order
-    results : shown as a table, and kept with a page in Markdown to detect when it is stale
-    kept : results that are kept in the same way, but not shown
-    rerun : the command that computes the results again
-    """
-
-    name: str
+    name: str  # for links
     title: str
-    where: str = ""
-    text: str = ""
+    where: str = ""  # the source of what it shows
+    text: str = ""  # a paragraph
     tables: tuple[Table, ...] = ()
     pictures: tuple[Picture, ...] = ()
-    results: tuple[Result, ...] = ()
-    kept: tuple[Result, ...] = ()
+    results: tuple[Result, ...] = ()  # a table; kept with Markdown to detect when it is stale
+    kept: tuple[Result, ...] = ()  # kept in the same way, but not shown
     statements: tuple[Statement, ...] = ()
-    rerun: str = ""
+    rerun: str = ""  # the command that computes the results again
 
 
 @dataclass(frozen=True)

@@ -62,12 +62,11 @@ class StudyDesign:
         return cls(instances, policies, **settings)
 
     def __post_init__(self) -> None:
+        horizons = _as_list(self.horizon, "horizon")
         for name, checked in {
             "instances": tuple(map(_problem, _as_list(self.instances, "instances"))),
             "policies": tuple(map(_policy, _as_list(self.policies, "policies"))),
-            "horizon": tuple(
-                whole_number(n, "horizon", MOST_ROUNDS) for n in _as_list(self.horizon, "horizon")
-            ),
+            "horizon": tuple(whole_number(n, "horizon", MOST_ROUNDS) for n in horizons),
             "replications": whole_number(self.replications, "replications", MOST_REPLICATIONS),
             "seed": whole_number(self.seed, "seed", 2**63, least=0),
             "pulls": _flag(self.pulls, "pulls"),
@@ -85,15 +84,12 @@ class StudyDesign:
         """Raise InvalidInput if pulls differ in shape between replications, or fill the memory."""
         for problem in self.instances:
             if isinstance(problem, Ensemble) and problem.sizes_vary:
-                raise InvalidInput(
-                    "pulls", f"cannot be kept: instances of {problem.name} differ in their arms"
-                )
+                why = f"instances of {problem.name} differ in their arms"
+                raise InvalidInput("pulls", f"cannot be kept: {why}")
         points = sum(len(task.times) * task.kept_rows for task in self.tasks())
         if (numbers := self.replications * points) > MOST_PULLS:
-            of = "replications x checkpoints x arms"
-            raise InvalidInput(
-                "pulls", f"cannot be kept: {numbers:,} numbers ({of}), at most {MOST_PULLS:,}"
-            )
+            why = f"{numbers:,} numbers (replications x checkpoints x arms)"
+            raise InvalidInput("pulls", f"cannot be kept: {why}, at most {MOST_PULLS:,}")
 
     def tasks(self) -> list[Task]:
         """Every policy on every instance, for every horizon."""
@@ -145,9 +141,9 @@ def read_study(path: Path) -> dict[str, Any]:
             error = InvalidInput.expected(key, "a list of names", document[key])
             raise BadFile(f"{path}, line {_line(text, key)}: {error}")
         document[key] = names
+    beside = path.parent
     document["instances"] = [
-        str(path.parent / name) if name.endswith(".toml") else name
-        for name in document["instances"]
+        str(beside / n) if n.endswith(".toml") else n for n in document["instances"]
     ]
     return document
 
