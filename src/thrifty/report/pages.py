@@ -8,15 +8,8 @@ from typing import TYPE_CHECKING
 
 from thrifty.errors import escaped
 from thrifty.files import make_folder
+from thrifty.report import figures
 from thrifty.report.drawing import save_figure
-from thrifty.report.figures import (
-    labels_figure,
-    longest,
-    ratio_figure,
-    regret_figure,
-    sensitivity_figure,
-    tail_figure,
-)
 from thrifty.report.wording import count, plain, printable, with_error
 from thrifty.studies.progress import Bar
 from thrifty.studies.results import Result
@@ -27,17 +20,23 @@ if TYPE_CHECKING:
 DrawFigure = Callable[[Sequence[Result]], "Figure"]
 FIGURES: dict[str, tuple[DrawFigure, str]] = {
     "regret": (
-        regret_figure,
+        figures.regret_figure,
         "Mean regret, shaded by its standard error; dots show the final regret of runs with a "
         "shorter horizon. C log n is the leading term of the lower bound.",
     ),
     "ratio": (
-        ratio_figure,
+        figures.ratio_figure,
         "R(n) / log n with its standard error. In the limit, no consistent policy is below C.",
     ),
-    "sensitivity": (sensitivity_figure, "Mean regret with two standard errors."),
-    "labels": (labels_figure, "Mean regret, split by the reason for which arms were played."),
-    "tail": (tail_figure, "Median, mean, 95th percentile and worst run at the longest horizon."),
+    "sensitivity": (figures.sensitivity_figure, "Mean regret with two standard errors."),
+    "labels": (
+        figures.labels_figure,
+        "Mean regret, split by the reason for which arms were played.",
+    ),
+    "tail": (
+        figures.tail_figure,
+        "Median, mean, 95th percentile and worst run at the longest horizon.",
+    ),
 }
 
 
@@ -55,12 +54,10 @@ class Picture:
         """Unique names and results of the figures on an HTML page."""
         if not self.by_instance:
             return [(self.name, self.results)]
-        names = dict.fromkeys(result.instance.name for result in self.results)
-        groups = [
-            tuple(result for result in self.results if result.instance.name == name)
-            for name in names
-        ]
-        return [(f"{self.name}-{i}", group) for i, group in enumerate(groups)]
+        groups: dict[str, tuple[Result, ...]] = {}
+        for result in self.results:
+            groups[result.instance.name] = (*groups.get(result.instance.name, ()), result)
+        return [(f"{self.name}-{i}", group) for i, group in enumerate(groups.values())]
 
 
 def picture(kind: str, name: str, results: Sequence[Result]) -> Picture:
@@ -147,33 +144,23 @@ def _result_row(result: Result) -> tuple[str, ...]:
 def study_page(results: Sequence[Result], folder: Path) -> Page:
     """The page of a study that is kept in a folder."""
     file = folder / "study.toml"
-    rerun = (
-        escaped(shlex.join(["thrifty", "run", "--study", str(file), "--out", str(folder)]))
-        if file.exists()
-        else ""
-    )
-    several = len({result.horizon for result in results}) > 1
-    pictures = [picture(kind, kind, results) for kind in ("regret", *(["ratio"] * several))]
-    sections = [
-        Section("regret", "Regret", pictures=tuple(pictures), results=tuple(results), rerun=rerun)
-    ]
-    split = [result for result in longest(results) if len(result.labels) > 1]
+    words = ["thrifty", "run", "--study", str(file), "--out", str(folder)]
+    rerun = escaped(shlex.join(words)) if file.exists() else ""
+    kinds = ("regret", "ratio") if len({result.horizon for result in results}) > 1 else ("regret",)
+    pictures, shown = tuple(picture(kind, kind, results) for kind in kinds), tuple(results)
+    sections = [Section("regret", "Regret", pictures=pictures, results=shown, rerun=rerun)]
+    split = [result for result in figures.longest(results) if len(result.labels) > 1]
     if split:
-        figures = tuple(picture("labels", f"labels-{i}", [item]) for i, item in enumerate(split))
-        sections.append(Section("labels", "Regret by label", pictures=figures))
+        by_label = tuple(picture("labels", f"labels-{i}", [item]) for i, item in enumerate(split))
+        sections.append(Section("labels", "Regret by label", pictures=by_label))
     tail = picture("tail", "tail", results)
     sections.append(Section("tail", "Distribution of the regret", pictures=(tail,)))
-    return Page("A study", (_study_lead(results),), tuple(sections))
-
-
-def _study_lead(results: Sequence[Result]) -> str:
+    policies = count(len({result.policy for result in results}), "policy", "policies")
+    instances = count(len({result.instance.name for result in results}), "instance")
     first = results[0]
-    instances = len({result.instance.name for result in results})
-    policies = len({result.policy for result in results})
-    return (
-        f"{count(policies, 'policy', 'policies')} on {count(instances, 'instance')}: "
-        f"{count(first.replications, 'replication')}, seed {first.seed}, {first.rewards} rewards."
-    )
+    scale = f"{count(first.replications, 'replication')}, seed {first.seed}"
+    lead = f"{policies} on {instances}: {scale}, {first.rewards} rewards."
+    return Page("A study", (lead,), tuple(sections))
 
 
 def save_figures(page: Page, folder: Path, bar: Bar, kinds: tuple[str, ...]) -> None:

@@ -74,8 +74,6 @@ def simulate(
 ) -> Replication:
     """Let a policy play an instance; regret is against the best arm under the present theta.
 
-    Parameters
-    ----------
     pulls : whether to keep the pulls of each arm
     times : (c,) checkpoints, the last is the horizon
     rounds : play only the first so many; all by default

@@ -109,10 +109,8 @@ class Cluster:
         with warnings.catch_warnings():
             # an instance with very many arms
             warnings.filterwarnings("ignore", message="Sending large graph")
-            futures = {
-                self.client.submit(compute_remotely, chunk, installed_code(), pure=False): chunk
-                for chunk in chunks
-            }
+            remotely = partial(self.client.submit, compute_remotely, pure=False)
+            futures = {remotely(chunk, installed_code()): chunk for chunk in chunks}
         try:
             loop = self.client.loop
             arriving = distributed.as_completed(list(futures), loop=loop, with_results=True)
@@ -193,8 +191,6 @@ def _per_thread(batch: Batch, threads: int) -> Batch:
 def compute_remotely(chunk: Chunk, code: str) -> Batch:
     """Compute a chunk on another machine, unless its code differs from the caller's."""
     if installed_code() != code:
-        raise Unreachable(
-            "a worker of the cluster has another version of thrifty, NumPy or Numba: "
-            "install the same versions on all machines"
-        )
+        why = "a worker of the cluster has another version of thrifty, NumPy or Numba"
+        raise Unreachable(f"{why}: install the same versions on all machines")
     return compute(chunk)

@@ -49,7 +49,7 @@ def arena_page(
     for group, of_group in results.items():
         sections += _ranking_sections(group, of_group, standings[group], folder)
         if group == "kinds":
-            sections += _kind_sections(titles[group], of_group, words)
+            sections += _kind_sections(titles[group], of_group)
         else:
             pictures = (_by_horizon_picture(f"arena-{group}-instances", of_group),)
             title = f"{titles[group]}: by instance"
@@ -69,16 +69,9 @@ def short_table(standings: Sequence[Standing]) -> Table:
     for n, ranking in _by_horizon(standings):
         [ours] = [standing for standing in ranking if standing.policy == LEADERS[0]]
         rivals = [row for row in ranking if row.rank is not None and row.policy != BASELINE]
-        rows.append(
-            (
-                power(n),
-                ratio_text(ours),
-                with_error(ours.worst, ours.worst_error),
-                cvar_text(ours),
-                plain(ours.median, 3),
-                *(_best_of(rivals, values) for values in ("published", "tuned")),
-            )
-        )
+        worst, median = with_error(ours.worst, ours.worst_error), plain(ours.median, 3)
+        best = (_best_of(rivals, values) for values in ("published", "tuned"))
+        rows.append((power(n), ratio_text(ours), worst, cvar_text(ours), median, *best))
     return Table(tuple(SHORT_HEADERS.split("|")), tuple(rows))
 
 
@@ -96,10 +89,8 @@ def limits(results: Sequence[Result]) -> str:
     longest = max(result.horizon for result in results)
     missing = []
     if runs < TAILS_FROM:
-        missing.append(
-            f"what goes wrong in one run in a hundred (there are {runs} runs of each policy on "
-            "each instance, at most)"
-        )
+        most = f"there are {runs} runs of each policy on each instance, at most"
+        missing.append(f"what goes wrong in one run in a hundred ({most})")
     if longest < LONG_FROM:
         missing.append(f"what happens after n = {power(longest)}")
     shown = " or ".join(missing)
@@ -182,14 +173,13 @@ def _by_horizon_picture(name: str, results: Sequence[Result]) -> Picture:
     return Picture(name, draw, _words()["captions"]["horizons"], tuple(results))
 
 
-def _kind_sections(
-    title: str, results: Sequence[Result], words: Mapping[str, Any]
-) -> list[Section]:
+def _kind_sections(title: str, results: Sequence[Result]) -> list[Section]:
     """A table and a figure for each kind of instances and rewards."""
+    words = _words()
     kinds: dict[str, list[Result]] = {kind: [] for kind in words["kinds"]}
     for result in results:
-        entry = ArenaEntry(result.instance.name, result.rewards)
-        kinds.setdefault(kind_of(entry), []).append(result)
+        kind = kind_of(ArenaEntry(result.instance.name, result.rewards))
+        kinds.setdefault(kind, []).append(result)
     return [
         Section(
             f"kinds-{kind}",
@@ -211,14 +201,9 @@ def kind_table(standings: Sequence[Standing]) -> Table:
     rows = []
     for policy in policies:
         cells = [by_policy.get((policy, n)) for n, _ in by_horizon]
-        rows.append(
-            (
-                policy,
-                origin(policy),
-                *("" if cell is None else with_error(cell.ratio, cell.error) for cell in cells),
-                ", ".join("-" if cell is None else str(cell.replications) for cell in cells),
-            )
-        )
+        ratios = ["" if cell is None else with_error(cell.ratio, cell.error) for cell in cells]
+        runs = ", ".join("-" if cell is None else str(cell.replications) for cell in cells)
+        rows.append((policy, origin(policy), *ratios, runs))
     horizons = tuple(f"n = {power(n)}" for n, _ in by_horizon)
     return Table(("policy", "values", *horizons, "replications"), tuple(rows), words=2)
 

@@ -68,11 +68,8 @@ class Verdict:
     @property
     def words(self) -> str:
         """The verdict as a predicate: `holds`, `holds in 5 of 8 settings, 1 undecided`."""
-        held, left_open, cases = (
-            sum(finding.holds is True for finding in self.findings),
-            sum(finding.holds is None for finding in self.findings),
-            len(self.findings),
-        )
+        answers = [finding.holds for finding in self.findings]
+        held, left_open, cases = answers.count(True), answers.count(None), len(answers)
         if cases in (held, left_open) or not held + left_open:
             return self.status
         if not held:
@@ -106,19 +103,12 @@ class Verdict:
 def judge(
     claims: Sequence[Claim], results: Mapping[str, Sequence[Result]], bound: Callable[[str], Bound]
 ) -> list[Verdict]:
-    """Verdicts on the claims whose panels have results.
-
-    Parameters
-    ----------
-    results : by name of the panel
-    bound : the lower bound of an instance, by its name
-    """
+    """Verdicts on the claims whose panels have results, given by name of the panel."""
     verdicts = []
     for claim in claims:
         if all(name in results for name in claim.panels):
-            table = ResultTable(
-                [result for name in claim.panels for result in results[name]], bound
-            )
+            played = [result for name in claim.panels for result in results[name]]
+            table = ResultTable(played, bound)
             with suppress(Missing):
                 findings = tuple(case.comparison(table) for case in claim.cases)
                 verdicts.append(Verdict(claim, findings))

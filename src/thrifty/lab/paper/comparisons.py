@@ -102,10 +102,8 @@ def smaller_gain(instance: str, other: str, policy: str, rival: str, table: Resu
         errors.append(resampled(both, _log_ratio))
         ratio = _ratio(against, mine)
         words.append(f"{with_error(ratio, ratio * errors[-1])} on {name}")
-    return Finding(
-        exceeds((logs[1] - logs[0], math.hypot(*errors))),
-        f"{rival}'s regret over {policy}'s: {', '.join(words)}",
-    )
+    gain = (logs[1] - logs[0], math.hypot(*errors))
+    return Finding(exceeds(gain), f"{rival}'s regret over {policy}'s: {', '.join(words)}")
 
 
 def best(
@@ -175,12 +173,12 @@ def slope(
     else:
         answer = False if exceeds(rise, constant) is False else (exceeds(rise, low) or None)
     log_n, longest = math.log(last.horizon), power(last.horizon)
-    return Finding(
-        answer,
+    ratio = with_error(last.mean / log_n, last.se / log_n)
+    words = (
         f"slope {with_error(*rise)} from n = {power(first.horizon)} to {longest}, "
-        f"where C = {plain(constant, 4)}; R(n)/log n is "
-        f"{with_error(last.mean / log_n, last.se / log_n)} at n = {longest}",
+        f"where C = {plain(constant, 4)}; R(n)/log n is {ratio} at n = {longest}"
     )
+    return Finding(answer, words)
 
 
 def label_share(

@@ -38,9 +38,7 @@ class ResultTable:
     """Results by instance, policy and horizon, and the lower bounds of the instances."""
 
     def __init__(self, results: Sequence[Result], bound: Callable[[str], Bound]) -> None:
-        self._results = {
-            (result.instance.name, result.policy, result.horizon): result for result in results
-        }
+        self._results = {(r.instance.name, r.policy, r.horizon): r for r in results}
         self.bound = bound
 
     def horizons(self, instance: str, policy: str, least: int = 1) -> list[int]:
@@ -117,10 +115,8 @@ def late_share(result: Result, values: Floats, share: float, text: str) -> Findi
     """Whether the last nine tenths of a run add at most a share to cumulative values (R, c)."""
     tenth = int(np.searchsorted(result.times, result.horizon / 10))
     late = values[:, -1] - values[:, tenth]
-    words = (
-        f"of {text}, {with_error(*estimate(late))} after round "
-        f"{power(int(result.times[tenth]))} of {power(result.horizon)}"
-    )
+    rounds = f"after round {power(int(result.times[tenth]))} of {power(result.horizon)}"
+    words = f"of {text}, {with_error(*estimate(late))} {rounds}"
     return Finding(negated(exceeds(estimate(late - share * values[:, -1]))), words)
 
 
@@ -133,7 +129,5 @@ def difference(mean: float, se: float, *, more: str = "more", less: str = "less"
     """A difference rival - policy as text: `less by 12 ± 3 (4.0 standard errors)`."""
     if mean == 0:
         return "equal"
-    size = abs(mean) / se if se > 0 else math.inf
-    return (
-        f"{less if mean > 0 else more} by {with_error(abs(mean), se)} ({size:.1f} standard errors)"
-    )
+    side, size = less if mean > 0 else more, abs(mean) / se if se > 0 else math.inf
+    return f"{side} by {with_error(abs(mean), se)} ({size:.1f} standard errors)"
