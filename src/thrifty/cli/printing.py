@@ -147,17 +147,10 @@ def print_bound(bound: "Bound") -> None:
 def _print_carriers(bound: "Bound") -> None:
     """Print the arms that carry the optimal allocation."""
     carriers = bound.carriers()
-    rows = [
-        (
-            row.context,
-            f"{row.probability:g}",
-            row.arm,
-            f"{row.gap:.6g}",
-            "free" if row.free else f"{row.pulls:.6g}",
-            "" if row.free else f"{row.share:.1%}",
-        )
-        for row in carriers[:MOST_ROWS]
-    ]
+    rows = []
+    for row in carriers[:MOST_ROWS]:
+        cost = ("free", "") if row.free else (f"{row.pulls:.6g}", f"{row.share:.1%}")
+        rows.append((row.context, f"{row.probability:g}", row.arm, f"{row.gap:.6g}", *cost))
     _print_table("context|>probability|arm", "gap|pulls per log n|share of C", rows)
     if len(carriers) > MOST_ROWS:
         print(f"and {len(carriers) - MOST_ROWS} more (--json has all)")
@@ -173,9 +166,8 @@ def print_bounds(bounds: list["Bound"]) -> None:
     for bound in bounds:
         sets = bound.instance.sets
         sizes = (sets.contexts, len(sets.rows), sets.dimension, bound.reduced_dimension)
-        constant = _constant(bound).removeprefix("= ")
-        words = (_certified(bound), _explorers(bound))
-        rows.append((bound.instance.name, *map(str, sizes), constant, *words))
+        words = (_constant(bound).removeprefix("= "), _certified(bound), _explorers(bound))
+        rows.append((bound.instance.name, *map(str, sizes), *words))
     _print_table("instance|>M|>arms|>d|>d'|>C|certificate|exploration", "", rows)
     print(
         "M contexts; d' directions that the optimal arms leave to explore; C regret per log n that "

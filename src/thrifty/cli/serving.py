@@ -1,8 +1,7 @@
 """Commands of the decision service: serve, audit, tokens."""
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing
 from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Exit, Option, Typer
@@ -21,17 +20,12 @@ DEFAULT_STORE = "thrifty.db"
 PACKAGES = ["alembic", "fastapi", "httpx", "prometheus_client", "pyarrow", "sqlalchemy", "uvicorn"]
 
 
-@contextmanager
-def _opened(command: str, url: str, *, must_exist: bool = True) -> "Iterator[EventStore]":
+def _opened(command: str, url: str, *, must_exist: bool = True) -> "closing[EventStore]":
     """The store of a command, closed at the end."""
     MissingPackage.check(command, *PACKAGES, extra="service")
     from thrifty.service.storage.store import EventStore
 
-    store = EventStore(url, must_exist=must_exist)
-    try:
-        yield store
-    finally:
-        store.close()
+    return closing(EventStore(url, must_exist=must_exist))
 
 
 tokens = Typer(help="Tokens of the service: who may decide, reward, read, administrate.")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from thrifty.errors import escaped
 from thrifty.files import make_folder
-from thrifty.report import figures
+from thrifty.report import figures as draw
 from thrifty.report.drawing import save_figure
 from thrifty.report.wording import count, plain, printable, with_error
 from thrifty.studies.progress import Bar
@@ -20,21 +20,18 @@ if TYPE_CHECKING:
 DrawFigure = Callable[[Sequence[Result]], "Figure"]
 FIGURES: dict[str, tuple[DrawFigure, str]] = {
     "regret": (
-        figures.regret_figure,
+        draw.regret_figure,
         "Mean regret, shaded by its standard error; dots show the final regret of runs with a "
         "shorter horizon. C log n is the leading term of the lower bound.",
     ),
     "ratio": (
-        figures.ratio_figure,
+        draw.ratio_figure,
         "R(n) / log n with its standard error. In the limit, no consistent policy is below C.",
     ),
-    "sensitivity": (figures.sensitivity_figure, "Mean regret with two standard errors."),
-    "labels": (
-        figures.labels_figure,
-        "Mean regret, split by the reason for which arms were played.",
-    ),
+    "sensitivity": (draw.sensitivity_figure, "Mean regret with two standard errors."),
+    "labels": (draw.labels_figure, "Mean regret, split by the reason for which arms were played."),
     "tail": (
-        figures.tail_figure,
+        draw.tail_figure,
         "Median, mean, 95th percentile and worst run at the longest horizon.",
     ),
 }
@@ -62,8 +59,7 @@ class Picture:
 
 def picture(kind: str, name: str, results: Sequence[Result]) -> Picture:
     """A picture of one of the kinds in FIGURES."""
-    draw, caption = FIGURES[kind]
-    return Picture(name, draw, caption, tuple(results))
+    return Picture(name, *FIGURES[kind], tuple(results))
 
 
 @dataclass(frozen=True)
@@ -149,7 +145,7 @@ def study_page(results: Sequence[Result], folder: Path) -> Page:
     kinds = ("regret", "ratio") if len({result.horizon for result in results}) > 1 else ("regret",)
     pictures, shown = tuple(picture(kind, kind, results) for kind in kinds), tuple(results)
     sections = [Section("regret", "Regret", pictures=pictures, results=shown, rerun=rerun)]
-    split = [result for result in figures.longest(results) if len(result.labels) > 1]
+    split = [result for result in draw.longest(results) if len(result.labels) > 1]
     if split:
         by_label = tuple(picture("labels", f"labels-{i}", [item]) for i, item in enumerate(split))
         sections.append(Section("labels", "Regret by label", pictures=by_label))

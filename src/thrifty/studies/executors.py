@@ -11,7 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import replace
 from functools import partial
 from threading import Event, Thread
-from typing import Any, Protocol
+from typing import Any
 
 from thrifty.errors import InvalidInput, MissingPackage, ThriftyError, Unreachable
 from thrifty.studies.batches import Batch
@@ -28,22 +28,10 @@ ChunkTick = Callable[[Chunk, int], None]  # called with rounds of a chunk since 
 Arriving = Generator[tuple[Chunk, Batch], None, None]  # in order of completion; closing cancels
 
 
-class Executor(Protocol):
-    """Computes chunks, in any order."""
-
-    local: bool  # whether chunks are computed in this process
-
-    def run(self, chunks: Sequence[Chunk], tick: ChunkTick) -> Arriving:
-        """Yield each chunk with its batch."""
-
-    def close(self) -> None:
-        """Release connections."""
-
-
 class Threads:
     """Threads of this process; compiled policies run in them in parallel."""
 
-    local = True
+    local = True  # chunks are computed in this process
 
     def __init__(self, count: int | None = None) -> None:
         self.count = cores() if count is None else count
@@ -52,6 +40,7 @@ class Threads:
         """Do nothing: threads end with `run`."""
 
     def run(self, chunks: Sequence[Chunk], tick: ChunkTick) -> Arriving:
+        """Yield each chunk with its batch, in any order."""
         cancelled = Event()
 
         def check(chunk: Chunk, rounds: int) -> None:
@@ -103,6 +92,7 @@ class Cluster:
         return Unreachable(f"cluster {self.address}: {why}")
 
     def run(self, chunks: Sequence[Chunk], tick: ChunkTick) -> Arriving:
+        """Yield each chunk with its batch, in any order."""
         import distributed
 
         threads = self._threads()
@@ -158,6 +148,9 @@ class Cluster:
         if future.cancelled():
             raise self._failed(f"the scheduler lost the work; {AGAIN}")
         return future, batch
+
+
+Executor = Threads | Cluster
 
 
 def _within(seconds: float, make: Callable[[], Any]) -> Any:

@@ -225,9 +225,8 @@ def _constants(
     None for ensembles, for instances with changes, for rewards that are not Gaussian, and where the
     solve fails.
     """
-    constants: dict[tuple[Problem, str], float | None] = {
-        (item.task.problem, item.task.rewards): None for item in work
-    }
+    constants: dict[tuple[Problem, str], float | None]
+    constants = {(item.task.problem, item.task.rewards): None for item in work}
     with progress_bar("computing lower bounds", len(constants), show=progress) as bar:
         for problem, rewards in constants:
             gaussian = rewards.partition(":")[0] == "gaussian"

@@ -116,20 +116,15 @@ def judge(
 
 
 def summary(verdicts: Sequence[Verdict]) -> str:
-    """A paragraph: how many of the paper's claims have which status, and which are undecided or
-    were not seen.
-    """
-    of_paper = [verdict for verdict in verdicts if not verdict.claim.ours]
-    by_status = {
-        status: [verdict.claim.statement for verdict in of_paper if verdict.status == status]
-        for status in _COUNTED
-    }
-    counts = [
-        f"{len(statements)} {_COUNTED[status][len(statements) != 1]}"
-        for status, statements in by_status.items()
-        if statements
-    ]
-    sentences = [f"Of {count(len(of_paper), 'claim')}, {listing(counts)}."] if counts else []
+    """The number of the paper's claims by status, and the statements undecided or not seen."""
+    by_status: dict[str, list[str]] = {status: [] for status in _COUNTED}
+    for verdict in verdicts:
+        if not verdict.claim.ours:
+            by_status[verdict.status].append(verdict.claim.statement)
+    numbers = {status: len(statements) for status, statements in by_status.items()}
+    counts = [f"{n} {_COUNTED[status][n != 1]}" for status, n in numbers.items() if n]
+    of_paper = count(sum(numbers.values()), "claim")
+    sentences = [f"Of {of_paper}, {listing(counts)}."] if counts else []
     for status, title in ((UNDECIDED, "Undecided"), (NOT_SEEN, "Not seen")):
         if by_status[status]:
             quoted = " ".join(f"“{statement}”" for statement in by_status[status])
