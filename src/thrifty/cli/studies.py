@@ -71,8 +71,11 @@ def run(
     arguments = _arguments(study, names or [], policy or [], options)
     if out is not None:
         MissingPackage.check("thrifty run --out", "pyarrow", "matplotlib")
-    with _resumable(out), _naming(study):
-        played = run_study(**arguments, threads=threads, cluster=cluster, out=out)
+    try:
+        with _resumable(out):
+            played = run_study(**arguments, threads=threads, cluster=cluster, out=out)
+    except InvalidInput as error:  # perhaps about the content of the study file
+        raise error if study is None else BadFile(f"{study}: {error}") from None
     if out is not None:
         from thrifty.report.drawing import save_figure
 
@@ -254,12 +257,3 @@ def _resumable(out: str | None) -> Iterator[None]:
             kept = f"interrupted; results so far are in {escaped(out)}: {advice}"
             print(f"thrifty: {kept}", file=sys.stderr)
         raise
-
-
-@contextmanager
-def _naming(study: str | None) -> Iterator[None]:
-    """Name the study file, if there is one, in errors about its content."""
-    try:
-        yield
-    except InvalidInput as error:
-        raise error if study is None else BadFile(f"{study}: {error}") from None

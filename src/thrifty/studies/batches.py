@@ -1,6 +1,6 @@
 """Batches of replications: the results of chunks, and how they are combined."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,9 +56,5 @@ def assemble(batches: Iterable[Batch], replications: int) -> Batch:
         if stop > reached:
             parts.append(batch.part(reached, stop))
             reached = stop
-    return _join(parts)
-
-
-def _join(parts: Sequence[Batch]) -> Batch:
     arrays = {name: np.concatenate([getattr(part, name) for part in parts]) for name in ARRAYS}
     return Batch(first=parts[0].first, seconds=sum(part.seconds for part in parts), **arrays)

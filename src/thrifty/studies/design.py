@@ -62,14 +62,19 @@ class StudyDesign:
         return cls(instances, policies, **settings)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.pulls, bool | np.bool_):
+            raise InvalidInput.expected("pulls", "true or false", self.pulls)
         horizons = _as_list(self.horizon, "horizon")
         for name, checked in {
             "instances": tuple(map(_problem, _as_list(self.instances, "instances"))),
-            "policies": tuple(map(_policy, _as_list(self.policies, "policies"))),
+            "policies": tuple(
+                named_policy(item) if isinstance(item, str) else item
+                for item in _as_list(self.policies, "policies")
+            ),
             "horizon": tuple(whole_number(n, "horizon", MOST_ROUNDS) for n in horizons),
             "replications": whole_number(self.replications, "replications", MOST_REPLICATIONS),
             "seed": whole_number(self.seed, "seed", 2**63, least=0),
-            "pulls": _flag(self.pulls, "pulls"),
+            "pulls": bool(self.pulls),
         }.items():
             object.__setattr__(self, name, checked)
         for problem in self.instances:
@@ -161,16 +166,6 @@ def _problem(item: Any) -> Problem:
     if not isinstance(problem, Instance | Ensemble):
         raise InvalidInput.expected("instances", "thrifty.Instance, or the name of one", item)
     return problem
-
-
-def _policy(item: Any) -> AnyPolicy:
-    return named_policy(item) if isinstance(item, str) else item
-
-
-def _flag(value: bool, where: str) -> bool:
-    if not isinstance(value, bool | np.bool_):
-        raise InvalidInput.expected(where, "true or false", value)
-    return bool(value)
 
 
 def _as_list(items: Any, where: str) -> list[Any]:

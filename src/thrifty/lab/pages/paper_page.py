@@ -37,6 +37,12 @@ def paper_page(
 def statement_of(verdict: Verdict) -> Statement:
     """A verdict as part of a page, in the section of the claim's first panel."""
     claim, (mark, tone) = verdict.claim, MARKS[verdict.status]
+    # one row per case: its setting, whether the claim holds there, and the numbers
+    names = tuple(dict.fromkeys(name for case in claim.cases for name in case.when))
+    rows = tuple(
+        (*(case.when.get(name, "") for name in names), ANSWERS[finding.holds], finding.measured)
+        for case, finding in verdict.pairs()
+    )
     return Statement(
         name=claim.name,
         section=claim.panels[0],
@@ -45,19 +51,9 @@ def statement_of(verdict: Verdict) -> Statement:
         mark=mark,
         tone=tone,
         words=verdict.words,
-        cases=_cases(verdict),
+        cases=Table((*names, "verdict", "measured"), rows, words=len(names) + 2),
         remark=claim.remark,
     )
-
-
-def _cases(verdict: Verdict) -> Table:
-    """One row per case: its setting, whether the claim holds there, and the numbers."""
-    names = tuple(dict.fromkeys(name for case in verdict.claim.cases for name in case.when))
-    rows = tuple(
-        (*(case.when.get(name, "") for name in names), ANSWERS[finding.holds], finding.measured)
-        for case, finding in verdict.pairs()
-    )
-    return Table((*names, "verdict", "measured"), rows, words=len(names) + 2)
 
 
 def _section(
