@@ -10,8 +10,9 @@ from typing import Any
 from thrifty.files import package_toml
 from thrifty.lab.arena.standings import BASELINE, LEADERS, Standing, standings
 from thrifty.lab.arena.suite import LARGEST, LONGEST, UNSEEN, ArenaEntry, kind_of
-from thrifty.lab.arena.tuning import origin
+from thrifty.lab.arena.tuning import origin, values_of
 from thrifty.lab.pages.standings_figure import standings_figure
+from thrifty.policies import policy as named_policy
 from thrifty.report.figures import horizons_figure
 from thrifty.report.pages import Page, Picture, Section, Table
 from thrifty.report.wording import count, plain, power, with_error, with_errors
@@ -91,7 +92,8 @@ def _best_of(ranked: Sequence[Standing], values: str) -> str:
     """The first of ranked standings with such values of its parameters, and its relative regret."""
     for standing in ranked:
         if origin(standing.policy) in (values, "both"):
-            return f"{standing.policy} {ratio_text(standing)}"
+            mark = " (experimental)" if named_policy(standing.policy).experimental else ""
+            return f"{standing.policy}{mark} {ratio_text(standing)}"
     return ""
 
 
@@ -155,7 +157,7 @@ def _row(standing: Standing) -> tuple[str, ...]:
     return (
         rank_text(standing),
         standing.policy,
-        origin(standing.policy),
+        values_of(standing.policy),
         ratio_text(standing),
         with_error(standing.worst, standing.worst_error),
         standing.where,
@@ -220,7 +222,7 @@ def kind_table(standings: Sequence[Standing]) -> Table:
         rows.append(
             (
                 policy,
-                origin(policy),
+                values_of(policy),
                 *("" if cell is None else with_error(cell.ratio, cell.error) for cell in cells),
                 ", ".join("-" if cell is None else str(cell.replications) for cell in cells),
             )
