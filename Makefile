@@ -68,5 +68,5 @@ clean:  ## remove .venv and all caches of tools
 # A recent pip has a bar for installing, too.
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit("thrifty needs Python 3.11 or later: try make PYTHON=python3.11" if sys.version_info < (3, 11) else 0)'
-	$(PYTHON) -m venv .venv
+	$(PYTHON) -m venv .venv || { rm -rf .venv; exit 1; }
 	$(PIP) --quiet --upgrade 'pip>=25.1'

@@ -12,12 +12,6 @@ RUNS = 2
 PARTS = {
     "all of them": "",
     "no callees without machine code: the public backend": None,
-    "no cheap comparison of flags": "b._Flags = lambda flags: flags",
-    "no rare garbage collection": (
-        "from types import SimpleNamespace as S\n"
-        "b.gc = S(get_threshold=lambda: (0,), set_threshold=lambda *_: None)"
-    ),
-    "no literals as variables": "del b._Callee.get_call_template",
     "no kernels without reference counts": "b.INLINED = b.OPTIONS | {'forceinline': True}",
     "no direct calls": "c.direct_call = lambda entry, *_: entry",
 }

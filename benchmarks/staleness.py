@@ -100,7 +100,7 @@ def _loop(play: Play, horizon: int, together: bool, share: int) -> float:
         place = t % k
         waiting.contexts[place], waiting.rows[place] = context, choice.row
         waiting.labels[place] = choice.label
-        waiting.rewards[place] = draw_reward(truth, choice.row, streams.noise)
+        waiting.rewards[place] = draw_reward(truth, choice.row, streams.rewards)
         regret += truth.gaps[choice.row]
     return regret
 

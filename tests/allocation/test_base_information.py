@@ -5,6 +5,7 @@ import pytest
 
 import thrifty as th
 from tests.fuzz.certificates import check, problem
+from tests.seeds import for_seeds
 
 S = 1e5
 
@@ -39,7 +40,7 @@ def test_base_of_lower_rank_in_units_far_apart():
     assert found.value == pytest.approx(7.5, rel=1e-6)
 
 
-@pytest.mark.parametrize("seed", range(150))
+@for_seeds(range(150))
 def test_certificates_are_true_in_rational_arithmetic(seed):
     check(problem(np.random.default_rng(seed)))
 

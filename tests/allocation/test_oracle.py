@@ -6,10 +6,11 @@ import pytest
 import thrifty as th
 from tests.bank import from_sets, random_problem
 from tests.oracles import certificate, conic_value, normal_form
+from tests.seeds import for_seeds
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(64))
+@for_seeds(range(64))
 def test_agrees_with_a_conic_solver(seed):
     arms, noise = random_problem(seed)
     found = th.allocate(*arms, noise=noise)
@@ -17,7 +18,7 @@ def test_agrees_with_a_conic_solver(seed):
     assert found.value == pytest.approx(conic_value(*arms, noise=noise), rel=1e-6)
 
 
-@pytest.mark.parametrize("seed", range(16))
+@for_seeds(range(16))
 def test_agrees_with_a_conic_solver_with_base_information(seed):
     arms, noise = random_problem(seed)
     rng = np.random.default_rng(seed)

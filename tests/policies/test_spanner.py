@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 import thrifty as th
+from tests.seeds import for_seeds
 from thrifty.policies.shared.spanner import barycentric_spanner, spanner_rows
 
 
-@pytest.mark.parametrize("seed", range(20))
+@for_seeds(range(20))
 def test_every_arm_has_coordinates_between_minus_one_and_one(seed):
     rng = np.random.default_rng(seed)
     arms = rng.normal(size=(rng.integers(1, 30), rng.integers(1, 6)))

@@ -81,7 +81,7 @@ class Rewarded(FirstArm):
 def test_rewards_have_the_means_of_the_moment():
     player = Rewarded(1)
     simulate(CHANGING, player, horizon=500, seed=3)
-    noise = streams(3, 0).noise
+    noise = streams(3, 0).rewards
     for t, (context, reward) in enumerate(zip(player.contexts, player.rewards, strict=True), 1):
         mean = SETS.arms(context)[1] @ theta_of(t)
         assert reward == pytest.approx(mean + 0.4 * noise.standard_normal(), abs=1e-12)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from thrifty.allocation.arms import Outcome, allocate_stepwise
-from thrifty.allocation.verification import FEASIBLE, Claim, is_well_conditioned, verify
+from thrifty.allocation.verification import FEASIBLE, Proposal, is_well_conditioned, verify
 from thrifty.allocation.working_sets import FEASIBILITY
 from thrifty.compiler.interrupts import interruptible
 from thrifty.display import frame, html
@@ -195,7 +195,7 @@ def _verified(
     explores = bool(pulls.any())
     if explores and is_well_conditioned(arms.features, base, pulls):
         return outcome
-    lower, cost, excess = verify(Claim(*arms, noise, base, pulls, prices))
+    lower, cost, excess = verify(Proposal(*arms, noise, base, pulls, prices))
     if not explores and FEASIBLE < excess <= FEASIBILITY:
         remarks.append(
             f"base information misses a constraint by {excess:.1g} of its value and counts as "

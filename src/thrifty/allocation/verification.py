@@ -49,7 +49,7 @@ def is_well_conditioned(features: Floats, base: Floats, pulls: Floats) -> bool:
     return bool(condition <= WELL_CONDITIONED)
 
 
-class Claim(NamedTuple):
+class Proposal(NamedTuple):
     """An allocation problem, and the pulls and prices to be verified."""
 
     features: Floats  # (k, d)
@@ -71,21 +71,21 @@ class Values(NamedTuple):
 
 
 @compiled
-def verify(claim: Claim) -> tuple[float, float, float]:
+def verify(proposal: Proposal) -> tuple[float, float, float]:
     """The lower bound that pulls (k,) and prices (k,) prove, and what pulls cost and miss.
 
     Computed with twice the precision. Pulls that miss a constraint by a little are raised until
     they meet all of them, if that is possible. Returns the bound, the cost of the pulls, and by how
     much the constraint that they miss most exceeds 1; up to FEASIBLE, that is rounding.
     """
-    features, gaps, best, pulls = claim.features, claim.gaps, claim.best, claim.pulls
+    features, gaps, best, pulls = proposal.features, proposal.gaps, proposal.best, proposal.pulls
     k, d = features.shape
     values = Values(np.empty((k, d)), np.empty((k, d)), np.empty(k), np.empty(k))
-    scales = _powers_of_two(features, claim.base, pulls)
+    scales = _powers_of_two(features, proposal.base, pulls)
     stretch, cost = 1.0, (0.0, 0.0)
     for _ in range(MOST_TRIES):
-        rank = _whiten_arms(claim, scales, values)
-        excess = _constraint_values(claim, rank, values)
+        rank = _whiten_arms(proposal, scales, values)
+        excess = _constraint_values(proposal, rank, values)
         if excess <= FEASIBLE or not excess < 1.0:
             break
         for j in range(k):
@@ -96,7 +96,7 @@ def verify(claim: Claim) -> tuple[float, float, float]:
             cost = add(cost, two_product(pulls[j], gaps[j]))
     if not excess < math.inf:
         return 0.0, cost[0], excess
-    return _dual_bound(claim, rank, values), cost[0], excess
+    return _dual_bound(proposal, rank, values), cost[0], excess
 
 
 @compiled
@@ -114,16 +114,16 @@ def _powers_of_two(features: Floats, base: Floats, pulls: Floats) -> Floats:
 
 
 @compiled
-def _whiten_arms(claim: Claim, scales: Floats, values: Values) -> int:
+def _whiten_arms(proposal: Proposal, scales: Floats, values: Values) -> int:
     """Write R^-T x of every arm x for A = R^T R; returns the rank.
 
     Coordinates are taken in the order of the pivots. Those beyond the rank hold the remainder of x
     outside the range of A.
     """
-    features, white, low = claim.features, values.white, values.white_low
+    features, white, low = proposal.features, values.white, values.white_low
     k, d = features.shape
     high, rest, order = np.empty((d, d)), np.empty((d, d)), np.empty(d, np.int64)
-    _form_information(claim, scales, high, rest)
+    _form_information(proposal, scales, high, rest)
     rank = _factor(high, rest, order)
     for j in range(k):
         for p in range(d):
@@ -139,9 +139,9 @@ def _whiten_arms(claim: Claim, scales: Floats, values: Values) -> int:
 
 
 @compiled
-def _form_information(claim: Claim, scales: Floats, high: Floats, rest: Floats) -> None:
+def _form_information(proposal: Proposal, scales: Floats, high: Floats, rest: Floats) -> None:
     """Write A in scaled coordinates, as high and low parts (d, d)."""
-    features, base, pulls = claim.features, claim.base, claim.pulls
+    features, base, pulls = proposal.features, proposal.base, proposal.pulls
     k, d = features.shape
     for i in range(d):
         for l in range(d):
@@ -185,12 +185,12 @@ def _factor(high: Floats, rest: Floats, order: Ints) -> int:
 
 
 @compiled
-def _constraint_values(claim: Claim, rank: int, values: Values) -> float:
+def _constraint_values(proposal: Proposal, rank: int, values: Values) -> float:
     """Write g of the suboptimal arms; returns their largest minus 1.
 
     It is inf if an arm lies outside the range of A.
     """
-    gaps, best, noise = claim.gaps, claim.best, claim.noise
+    gaps, best, noise = proposal.gaps, proposal.best, proposal.noise
     white, low, g, g_low = values
     worst = -1.0
     for j in range(gaps.size):
@@ -219,10 +219,10 @@ def _constraint_scale(noise: float, gap: float) -> Double:
 
 
 @compiled
-def _dual_bound(claim: Claim, rank: int, values: Values) -> float:
+def _dual_bound(proposal: Proposal, rank: int, values: Values) -> float:
     """(sum w (g - 1) + der . a) / max der / c: see docs/allocation.md, section 4."""
-    gaps, best, noise = claim.gaps, claim.best, claim.noise
-    pulls, prices = claim.pulls, claim.prices
+    gaps, best, noise = proposal.gaps, proposal.best, proposal.noise
+    pulls, prices = proposal.pulls, proposal.prices
     white, low, g, g_low = values
     k = gaps.size
     spread, spread_low = zero_matrix(rank, rank), zero_matrix(rank, rank)

@@ -116,7 +116,8 @@ def print_policies(entries: list[dict[str, Any]]) -> None:
     """Print each policy with its definition and parameters."""
     for entry in entries:
         parameters = (f" {key}={_shown(value)}" for key, value in entry["parameters"].items())
-        print(entry["name"] + "".join(parameters))
+        mark = " (experimental)" if entry["experimental"] else ""
+        print(entry["name"] + "".join(parameters) + mark)
         _print_filled(entry["definition"], 4)
         for key, meaning in entry["meanings"].items():
             _print_filled(f"{key}: {meaning}", 6, 2)
@@ -199,7 +200,7 @@ def _certified(bound: "Bound") -> str:
 
 def print_standings(standings: Mapping[str, Sequence["Standing"]]) -> None:
     """Print the ranking of policies, by group of instances and horizon."""
-    from thrifty.lab.arena.tuning import origin
+    from thrifty.lab.arena.tuning import values_of
     from thrifty.lab.pages.arena_page import cvar_text, rank_text, ratio_text
 
     for group, of_group in standings.items():
@@ -211,7 +212,7 @@ def print_standings(standings: Mapping[str, Sequence["Standing"]]) -> None:
                 (
                     rank_text(row),
                     row.policy + ("" if row.instances == most else f" (on {row.instances})"),
-                    origin(row.policy),
+                    values_of(row.policy),
                     ratio_text(row),
                     with_error(row.worst, row.worst_error),
                     cvar_text(row),

@@ -7,13 +7,12 @@ language only; LLVM optimises it and makes machine code once, together with its 
 `python -m benchmarks compiler` measures what each private part buys.
 """
 
-import gc
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, cast
+from typing import Any
 
 from numba import types
-from numba.core import compiler, dispatcher
+from numba.core import dispatcher
 from numba.core.registry import CPUDispatcher
 
 from thrifty.compiler.disk_cache import DiskCache
@@ -34,11 +33,10 @@ class _Callee(CPUDispatcher):
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
         super().__init__(function, {}, {"nopython": True, **options})
-        _compile_with(self, _CalleeCompiler)
-
-    def get_call_template(self, args: Any, kws: Any) -> Any:
-        """Compile for the types of a call. A literal 0 is an int64: one version serves both."""
-        return super().get_call_template(tuple(map(types.unliteral, args)), kws)
+        old = vars(self)["_compiler"]
+        self._compiler = _CalleeCompiler(
+            old.py_func, old.targetdescr, old.targetoptions, {}, old.pipeline_class
+        )
 
     def add_overload(self, result: Any) -> None:
         """Keep a version for compiled callers; there is nothing that Python could call."""
@@ -51,7 +49,6 @@ class _Entry(CPUDispatcher):
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function, {}, {"nopython": True, **OPTIONS})
-        _compile_with(self, _EntryCompiler)
 
     def compile(self, sig: Any) -> Any:
         """Compile for a signature, unless that was done."""
@@ -59,6 +56,12 @@ class _Entry(CPUDispatcher):
         if known is not None:
             return known.entry_point
         return away_from_signals(lambda: super(_Entry, self).compile(sig))
+
+    def add_overload(self, result: Any) -> None:
+        """Keep a version, unless Numba would make its result by Python code."""
+        if _has_named_tuple(result.signature.return_type):
+            raise TypeError(f"{self.py_func.__qualname__} must return a plain tuple")
+        super().add_overload(result)
 
     def __call__(self, *args: Any) -> Any:
         """Call the machine code for the types of the arguments.
@@ -75,55 +78,6 @@ class _Entry(CPUDispatcher):
             raise meant from None
 
 
-class _Flags(compiler.Flags):
-    """Compiler flags that are cheap to compare: Numba does so a hundred thousand times per solver.
-
-    Numba hashes the names of all options, which never change, and compares the value of each.
-    """
-
-    __slots__ = ()
-
-    _HASH = hash(tuple(sorted(compiler.Flags.options)))
-
-    def __hash__(self) -> int:
-        return self._HASH
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, compiler.Flags):
-            return NotImplemented
-        mine, others = cast(Any, self)._values, cast(Any, other)._values
-        if mine == others:
-            return True
-        for name in mine.keys() | others.keys():  # options that neither has set have their default
-            if getattr(self, name) != getattr(other, name):
-                return False
-        return True
-
-
-class _EntryCompiler(FunctionCompiler):  # type: ignore[misc]  # Numba has no type hints here
-    """Compiles a function for Python.
-
-    The compiler makes millions of objects, most of which stay for its caches. Python would search
-    them for unused cycles a thousand times, a tenth of the compile time; here it does so less often
-    until the function is compiled. Numba's lock admits one compiling thread at a time.
-    """
-
-    def _customize_flags(self, flags: Any) -> Any:
-        return _Flags(flags)  # type: ignore[no-untyped-call]  # inherited from Numba
-
-    def compile(self, args: Any, return_type: Any) -> Any:
-        """Compile with rare garbage collection."""
-        threshold, *others = gc.get_threshold()
-        gc.set_threshold(100 * threshold, *others)
-        try:
-            result = super().compile(args, return_type)
-        finally:
-            gc.set_threshold(threshold, *others)
-        if _has_named_tuple(result.signature.return_type):
-            raise TypeError(f"{self.py_func.__qualname__} must return a plain tuple")
-        return result
-
-
 def _has_named_tuple(kind: Any) -> bool:
     named = isinstance(kind, types.NamedTuple | types.NamedUniTuple)
     return named or any(map(_has_named_tuple, getattr(kind, "types", ())))
@@ -134,7 +88,7 @@ class _CalleeCompiler(FunctionCompiler):  # type: ignore[misc]  # Numba has no t
 
     def _customize_flags(self, flags: Any) -> Any:
         flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
-        return _Flags(flags)  # type: ignore[no-untyped-call]  # inherited from Numba
+        return flags
 
     def compile(self, args: Any, return_type: Any) -> Any:
         """Lower the function; the result is named by an object of its own instead of an address."""
@@ -148,14 +102,6 @@ class _CalleeCompiler(FunctionCompiler):  # type: ignore[misc]  # Numba has no t
         library._optimize_final_module = lambda: None
         library._finalize_final_module = finalize
         return result._replace(entry_point=object())
-
-
-def _compile_with(function: Any, kind: Any) -> None:
-    """Replace the compiler of a Numba dispatcher."""
-    old = vars(function)["_compiler"]
-    function._compiler = kind(
-        old.py_func, old.targetdescr, old.targetoptions, {}, old.pipeline_class
-    )
 
 
 class _Kernel(_Callee):

@@ -69,7 +69,7 @@ def check_open(policy: Policy) -> None:
 
 
 def describe() -> list[dict[str, Any]]:
-    """All policies: name, definition, parameters with defaults and meanings, labels."""
+    """All policies: name, definition, parameters, labels, and whether they are experimental."""
     shared = _meanings(Policy)
     return [
         {
@@ -78,6 +78,7 @@ def describe() -> list[dict[str, Any]]:
             "parameters": kind.parameters(),
             "meanings": {key: (shared | _meanings(kind))[key] for key in kind.parameters()},
             "labels": kind.labels,
+            "experimental": kind.experimental,
         }
         for name, kind in POLICIES.items()
     ]

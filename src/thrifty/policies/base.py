@@ -43,6 +43,7 @@ class Policy:
     labels: ClassVar[tuple[str, ...]]  # reasons for playing an arm
     one_context: ClassVar[bool] = False  # whether it can play one context only
     open: ClassVar[bool] = False  # whether it can play open contexts
+    experimental: ClassVar[bool] = False  # written without the text of its paper
     observed_label: ClassVar[int] = 0  # for rewards of decisions that somebody else took
 
     def __new__(cls, *_: object, **values: object) -> Self:

@@ -1,9 +1,9 @@
 """DEL: directed exploration learning (Ok, Proutiere and Tranos 2018), for contextual bandits.
 
-Specialised from structured decision processes, and written from memory of that paper: the order of
-its four steps and their thresholds; gaps are least-squares estimates here. N counts pulls of an arm
-in its own context, and 1 + N stands under logarithms, so that they are defined from the first
-round. (`del` is a keyword of Python, hence the name of this file.)
+Experimental: written from memory of that paper, whose formulas could not be checked. It is
+specialised from structured decision processes. Gaps are least-squares estimates here. N counts
+pulls of an arm in its own context, and 1 + N stands under logarithms, so that they are defined from
+the first round. (`del` is a keyword of Python, hence the name of this file.)
 """
 
 import math
@@ -40,6 +40,7 @@ class DEL(Policy):
     zeta: float = parameters.number(0.1, at_least=0)
 
     name = "del"
+    experimental = True
     labels = ("init", "monotone", "forced", "exploit", "matched", "wasted")
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":

@@ -1,6 +1,8 @@
 """SOLID: primal and dual steps towards the optimal allocation (Tirinzoni et al. 2020).
 
-Tirinzoni, Pirotta, Restelli and Lazaric. The structure is the paper's; constants are from memory.
+Tirinzoni, Pirotta, Restelli and Lazaric. Experimental: structure, phases and step sizes agree with
+an independent implementation (github.com/kirschnj/pm-ids). The level of confidence, z_0, the
+constant of the optimism and the treatment of contexts could not be checked against the paper.
 
 The lower bound asks for the exploration weights w(x, .) of least regret that tell the estimate
 theta, to the level 1 / z, from every theta' under which another arm is best. Each exploration round
@@ -87,6 +89,7 @@ class SOLID(Policy):
     horizon: float | None = parameters.horizon()
 
     name = "solid"
+    experimental = True
     # agreed: drawn from the weights, and the greedy arm
     observed_label = 1  # rewards of `exploit` are not learned from
     labels = ("exploit", "agreed", "explored")

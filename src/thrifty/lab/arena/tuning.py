@@ -54,6 +54,11 @@ def origin(spec: str) -> str:
     return "both" if len(kinds) > 1 else "".join(kinds)
 
 
+def values_of(spec: str) -> str:
+    """`origin` as tables show it: experimental policies say so."""
+    return origin(spec) + (", experimental" if named_policy(spec).experimental else "")
+
+
 def tune(
     folder: Path,
     *,
@@ -91,6 +96,11 @@ def winner(tried: Sequence[Standing]) -> Standing:
     return min(tried, key=lambda standing: standing.ratio)
 
 
+def _marks(standing: Standing, best: Standing) -> list[str]:
+    marks = {CHOSEN: standing is best, "experimental": named_policy(standing.policy).experimental}
+    return [mark for mark, holds in marks.items() if holds]
+
+
 def tuning_page(tried: Mapping[str, Sequence[Standing]]) -> Page:
     """The page of what `tune` has found."""
     words = package_toml("thrifty.lab.pages", "tuning.toml")
@@ -108,7 +118,7 @@ def tuning_page(tried: Mapping[str, Sequence[Standing]]) -> Page:
             standing.policy,
             with_errors(standing.ratio, standing.error, standing.instance_error),
             str(standing.instances),
-            CHOSEN if standing is winner(grid) else "",
+            ", ".join(_marks(standing, winner(grid))),
         )
         for grid in tried.values()
         for standing in grid

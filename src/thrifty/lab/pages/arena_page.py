@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from thrifty.files import package_toml
 from thrifty.lab.arena.standings import BASELINE, LEADERS, Standing, standings
 from thrifty.lab.arena.suite import LARGEST, LONGEST, UNSEEN, ArenaEntry, kind_of
-from thrifty.lab.arena.tuning import origin
+from thrifty.lab.arena.tuning import origin, values_of
+from thrifty.policies import policy as named_policy
 from thrifty.report.drawing import INK, panels, plain_ticks, policy_rows, style_of
 from thrifty.report.figures import horizons_figure
 from thrifty.report.pages import Page, Picture, Section, Table
@@ -79,7 +80,8 @@ def _best_of(ranked: Sequence[Standing], values: str) -> str:
     """The first of ranked standings with such values of its parameters, and its relative regret."""
     for standing in ranked:
         if origin(standing.policy) in (values, "both"):
-            return f"{standing.policy} {ratio_text(standing)}"
+            mark = " (experimental)" if named_policy(standing.policy).experimental else ""
+            return f"{standing.policy}{mark} {ratio_text(standing)}"
     return ""
 
 
@@ -140,7 +142,7 @@ def _row(standing: Standing) -> tuple[str, ...]:
     return (
         rank_text(standing),
         standing.policy,
-        origin(standing.policy),
+        values_of(standing.policy),
         ratio_text(standing),
         with_error(standing.worst, standing.worst_error),
         standing.where,
@@ -203,7 +205,7 @@ def kind_table(standings: Sequence[Standing]) -> Table:
         cells = [by_policy.get((policy, n)) for n, _ in by_horizon]
         ratios = ["" if cell is None else with_error(cell.ratio, cell.error) for cell in cells]
         runs = ", ".join("-" if cell is None else str(cell.replications) for cell in cells)
-        rows.append((policy, origin(policy), *ratios, runs))
+        rows.append((policy, values_of(policy), *ratios, runs))
     horizons = tuple(f"n = {power(n)}" for n, _ in by_horizon)
     return Table(("policy", "values", *horizons, "replications"), tuple(rows), words=2)
 
