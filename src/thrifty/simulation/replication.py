@@ -18,18 +18,7 @@ from thrifty.policies.shared.plain import (
 )
 from thrifty.problem.action_sets import ActionSets
 from thrifty.problem.instances import Instance
-from thrifty.simulation.loop import (
-    Game,
-    Score,
-    Truth,
-    cut_rounds,
-    draw_context,
-    draw_reward,
-    play_blocks,
-    score_round,
-    start_score,
-    truth_of,
-)
+from thrifty.simulation import loop
 
 BLOCK = 1 << 17  # rounds between two calls of tick, at most
 BLOCK_TERMS = 1 << 25  # products x_i V^-1_ij x_j between them, roughly: a tenth of a second
@@ -79,17 +68,17 @@ def simulate(
     rounds : play only the first so many; all by default
     tick : called now and then with the rounds played since the last call
     """
-    truth, generators = truth_of(instance, rewards), streams(seed, replication)
+    truth, generators = loop.truth_of(instance, rewards), streams(seed, replication)
     times = checkpoints(horizon) if times is None else times
     kept = len(instance.sets.rows) if pulls else 0
-    score = start_score(times, len(label_names(policy)), kept)
-    stretches = cut_rounds(instance, truth, rounds or horizon)
+    score = loop.start_score(times, len(label_names(policy)), kept)
+    stretches = loop.cut_rounds(instance, truth, rounds or horizon)
     solves, unsolved = 0, 0
     if isinstance(policy, Policy):
         state = policy.start(instance.sets, noise=truth.told, horizon=horizon)
         terms = instance.sets.rows.size * instance.sets.dimension
         block = max(1, min(BLOCK, BLOCK_TERMS // terms))
-        _play(play_blocks(Game(state, truth, score, generators), stretches, block), tick)
+        _play(loop.play_blocks(loop.Game(state, truth, score, generators), stretches, block), tick)
         counters = state.ledger.counters[0]
         solves, unsolved = int(counters.solves), int(counters.unsolved)
     else:
@@ -110,18 +99,20 @@ def _play(blocks: Iterator[int], tick: Tick | None) -> None:
 def _play_plain(
     player: PlainPolicy,
     sets: ActionSets,
-    truth: Truth,
-    score: Score,
+    truth: loop.Truth,
+    score: loop.Score,
     generators: Streams,
     stretches: Iterable[range],
 ) -> Iterator[int]:
     """Play a plain policy on the same contexts and noise as compiled ones; yields per round."""
     chosen = np.zeros(len(sets.rows), np.int64)
     for played in chain.from_iterable(stretches):
-        context = draw_context(truth.law, generators.contexts.random()) if sets.contexts > 1 else 0
+        context = (
+            loop.draw_context(truth.law, generators.contexts.random()) if sets.contexts > 1 else 0
+        )
         arm = choose_plain(player, sets, context)
         row = int(sets.offsets[context]) + arm
-        player.learn(context, arm, draw_reward(truth, row, generators.rewards))
+        player.learn(context, arm, loop.draw_reward(truth, row, generators.rewards))
         chosen[row] += 1
-        score_round(score, 0, truth.gaps[row], played + 1, chosen)
+        loop.score_round(score, 0, truth.gaps[row], played + 1, chosen)
         yield 1

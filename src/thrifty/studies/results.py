@@ -70,14 +70,12 @@ class Result:
         """The result of a task, given by `Task.setting` or `Task.identity`, from its batch."""
         return cls(
             instance=problem,
-            policy=setting["policy"],
             labels=tuple(setting["labels"]),
-            seed=setting["seed"],
-            rewards=setting["rewards"],
             times=checkpoints(setting["horizon"]),
             seconds=batch.seconds,
             constant=constant,
             chunks=chunks,
+            **{key: setting[key] for key in ("policy", "seed", "rewards")},
             **{name: getattr(batch, name) for name in ARRAYS},
         )
 

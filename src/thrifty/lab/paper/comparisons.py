@@ -29,6 +29,9 @@ from thrifty.numerics.arrays import Floats
 from thrifty.report.wording import listing, plain, power, with_error
 from thrifty.studies.results import Result
 
+LATE = 0.05  # what the last nine tenths of a run add to something that has stopped, at most
+MARGIN = 0.25  # within which slopes agree, as a share of what they are compared with
+ALIKE = 0.2  # regrets are alike up to this share of the rival's
 TRIFLE = 0.05  # a difference below this share of the rival's regret is none
 MODEST = 1.5  # the lead of the best policy is modest up to this ratio of regrets
 FAR = 2.0  # a policy is far worse from this ratio of regrets on
@@ -59,17 +62,11 @@ def overtaken(
 
 
 def alike(
-    instance: str,
-    policy: str,
-    rival: str,
-    table: ResultTable,
-    *,
-    horizon: int | None = None,
-    share: float = 0.2,
+    instance: str, policy: str, rival: str, table: ResultTable, *, horizon: int | None = None
 ) -> Finding:
-    """Two policies differ by no more than a share of the rival's regret."""
+    """Two policies differ by no more than the share ALIKE of the rival's regret."""
     mine, other = table.pair(instance, policy, rival, horizon)
-    lead, margin = _lead(mine, other), share * other.mean
+    lead, margin = _lead(mine, other), ALIKE * other.mean
     words = f"{_against(mine, other)}: {difference(*lead)}, the margin being {plain(margin, 3)}"
     return Finding(within(lead, -margin, margin), words)
 
@@ -132,16 +129,16 @@ def best(
     return Finding(all_hold([exceeds(_lead(mine, first)), negated(excess)]), words)
 
 
-def bounded(instance: str, policy: str, table: ResultTable, *, share: float = 0.05) -> Finding:
-    """Regret stops growing: the last nine tenths of a run add at most a share of it."""
+def bounded(instance: str, policy: str, table: ResultTable) -> Finding:
+    """Regret stops growing: the last nine tenths of a run add at most the share LATE of it."""
     result = table.find(instance, policy)
-    return late_share(result, result.curves, share, regret(result))
+    return late_share(result, result.curves, LATE, regret(result))
 
 
-def flattens(instance: str, policy: str, table: ResultTable, *, share: float = 0.25) -> Finding:
+def flattens(instance: str, policy: str, table: ResultTable) -> Finding:
     """Regret grows more slowly than log n between the two longest horizons.
 
-    The slope is at most a share of R(n) / log n.
+    The slope is at most the share MARGIN of R(n) / log n.
     """
     before, after = table.horizons(instance, policy, least=2)[-2:]
     first, last = (table.find(instance, policy, n) for n in (before, after))
@@ -150,22 +147,19 @@ def flattens(instance: str, policy: str, table: ResultTable, *, share: float = 0
         f"{regret(first)} at n = {power(before)}, {regret(last)} at {power(after)}: "
         f"slope {with_error(*rise)}, where R(n)/log n is {plain(ratio, 2)}"
     )
-    return Finding(negated(exceeds(rise, share * ratio)), words)
+    return Finding(negated(exceeds(rise, MARGIN * ratio)), words)
 
 
-def slope(
-    instance: str, policy: str, table: ResultTable, *, than: str, margin: float = 0.25
-) -> Finding:
+def slope(instance: str, policy: str, table: ResultTable, *, than: str) -> Finding:
     """The slope of regret in log n over the last two decades of horizons, compared with C.
 
-    than : `near`, within a margin of C; `above`, by more than the margin; or `not below`, which is
-        contradicted by a slope clearly below C, and supported by one clearly above C less the
-        margin
-    margin : as a share of C
+    than : `near`, within a margin of C, the share MARGIN of it; `above`, by more than the margin;
+        or `not below`, which is contradicted by a slope clearly below C, and supported by one
+        clearly above C less the margin
     """
     first, last = table.last_decades(instance, policy)
     rise, constant = _slope(first, last), table.bound(instance).constant
-    low, high = (1 - margin) * constant, (1 + margin) * constant
+    low, high = (1 - MARGIN) * constant, (1 + MARGIN) * constant
     if than == "near":
         answer = within(rise, low, high)
     elif than == "above":
@@ -193,22 +187,18 @@ def label_share(
     return Finding(exceeds(estimate(excess)), f"{words} at n = {power(result.horizon)}")
 
 
-def stops_playing(
-    instance: str, policy: str, arm: int, table: ResultTable, *, share: float = 0.05
-) -> Finding:
-    """The last nine tenths of a run add at most a share of all pulls of an arm."""
+def stops_playing(instance: str, policy: str, arm: int, table: ResultTable) -> Finding:
+    """The last nine tenths of a run add at most the share LATE of all pulls of an arm."""
     result = table.find(instance, policy)
     pulls = _pulls(result)[:, :, arm]
-    return late_share(result, pulls, share, f"{with_error(*estimate(pulls[:, -1]))} pulls")
+    return late_share(result, pulls, LATE, f"{with_error(*estimate(pulls[:, -1]))} pulls")
 
 
-def tracks_allocation(
-    instance: str, policy: str, table: ResultTable, *, share: float = 0.25
-) -> Finding:
+def tracks_allocation(instance: str, policy: str, table: ResultTable) -> Finding:
     """Pulls of suboptimal arms grow with log n as the optimal allocation has it.
 
     The slopes of N_x(n) in log n over the last two decades of horizons differ from the allocation
-    by at most a share of C, differences weighted by the gaps.
+    by at most the share MARGIN of C, differences weighted by the gaps.
     """
     first, last = table.last_decades(instance, policy)
     bound = table.bound(instance)
@@ -229,7 +219,7 @@ def tracks_allocation(
         f"pulls per log n from n = {power(first.horizon)} to {power(last.horizon)}: "
         f"{listing(arms)}; in cost they differ by {off[0]:.0%} ± {off[1]:.0%} of C"
     )
-    return Finding(negated(exceeds(off, share)), words)
+    return Finding(negated(exceeds(off, MARGIN)), words)
 
 
 def carries(instance: str, arm: int, table: ResultTable) -> Finding:
