@@ -26,8 +26,7 @@ def run(
         Several, Option(metavar="SPEC", help="NAME or NAME:KEY=VALUE,...; may be repeated.")
     ] = None,
     study: Annotated[
-        str | None,
-        Option(metavar="FILE", help="A study file (TOML); other options override it."),
+        str | None, Option(metavar="FILE", help="A study file (TOML); other options override it.")
     ] = None,
     horizon: Annotated[
         list[float] | None, Option(help="Rounds per replication, 1e4 by default; may be repeated.")

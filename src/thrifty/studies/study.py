@@ -151,10 +151,7 @@ def run_studies(
     progress: bool | None = None,
     playing: str = "playing",
 ) -> list[Study]:
-    """Run several studies as one set of tasks; each is kept in its folder, if it has one.
-
-    `playing` is the text of the progress bar during the simulations.
-    """
+    """Run studies as one set of tasks, each kept in its folder if any; playing: text of the bar."""
     workers = None if threads is None else whole_number(threads, "threads", MOST_THREADS)
     for _, folder in studies:
         if folder is not None:

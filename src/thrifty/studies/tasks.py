@@ -41,17 +41,14 @@ _PLAIN_ROUND = 3e-5  # seconds per round of a policy in plain Python, approximat
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """A policy on an instance or ensemble, for a horizon, a random seed and a kind of rewards.
-
-    pulls: whether the pulls of each arm are kept.
-    """
+    """A policy on an instance or ensemble, for a horizon, a random seed and a kind of rewards."""
 
     problem: Problem
     policy: AnyPolicy
     horizon: int
     seed: int = 0
     rewards: str = "gaussian"
-    pulls: bool = False
+    pulls: bool = False  # whether the pulls of each arm are kept
 
     def instance(self, replication: int) -> Instance:
         """The instance of a replication; an ensemble draws one per replication."""
@@ -91,10 +88,7 @@ class Task:
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """Everything that determines the bits of the results, as JSON.
-
-        An instance is identified by a hash of its TOML text.
-        """
+        """Everything that determines the bits of the results, as JSON; of an instance a hash."""
         kind, problem = type(self.policy), self.problem
         return self.setting | {
             "instance_name": problem.name,

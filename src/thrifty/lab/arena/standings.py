@@ -91,10 +91,7 @@ def _at_horizon(results: Sequence[Result]) -> list[Standing]:
 
 
 def rank_ranges(played: Mapping[str, Sequence[Result]]) -> dict[str, tuple[int, int]]:
-    """The first and last rank that each policy may have.
-
-    played : results by policy, all on the same instances in the same order
-    """
+    """First and last possible rank by policy; results on the same instances in the same order."""
     better = dict.fromkeys(played, 0)  # policies that are clearly better
     worse = dict.fromkeys(played, 0)
     policies = list(played)

@@ -136,10 +136,7 @@ def bounded(instance: str, policy: str, table: ResultTable) -> Finding:
 
 
 def flattens(instance: str, policy: str, table: ResultTable) -> Finding:
-    """Regret grows more slowly than log n between the two longest horizons.
-
-    The slope is at most the share MARGIN of R(n) / log n.
-    """
+    """The slope of regret in log n between the two longest horizons is <= MARGIN R(n) / log n."""
     before, after = table.horizons(instance, policy, least=2)[-2:]
     first, last = (table.find(instance, policy, n) for n in (before, after))
     rise, ratio = _slope(first, last), last.mean / math.log(after)

@@ -56,10 +56,7 @@ def reproduce(
     cluster: str | None = None,
     progress: bool | None = None,
 ) -> Reproduction:
-    """Simulate the panels, or those named in `only`, and keep the results in a folder.
-
-    Results that the folder contains are not computed again.
-    """
+    """Simulate the panels, or those in `only`; what the folder contains is not computed again."""
     known = [panel.name for panel in paper_panels()]
     for name in only:
         if name not in known:
