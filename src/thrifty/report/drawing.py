@@ -157,28 +157,23 @@ def with_legend(figure: "Figure") -> "Figure":
 
 
 def decades(axis: "Axis") -> None:
-    """Label a logarithmic axis of rounds 10, 10², 10³.
-
-    Plain text without minor ticks: Matplotlib's own labels take most of the time of a figure.
-    """
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
-
-    def label(value: float, _: object) -> str:
-        return "10" + f"{round(math.log10(value))}".translate(SUPERSCRIPTS)
-
-    axis.set_major_locator(LogLocator())
-    axis.set_major_formatter(FuncFormatter(label))
-    axis.set_minor_locator(NullLocator())
+    """Label a logarithmic axis of rounds 10, 10², 10³."""
+    _ticks(axis, (1.0,), lambda value: "10" + str(round(math.log10(value))).translate(SUPERSCRIPTS))
 
 
 def plain_ticks(axis: "Axis") -> None:
     """Label a logarithmic axis of regret with plain numbers: 1, 2, 5, 10 if its range is short."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
-
     low, high = axis.get_view_interval()
     subs = (1.0,) if high > 200 * low else (1.0, 3.0) if high > 20 * low else (1.0, 2.0, 5.0)
+    _ticks(axis, subs, lambda value: f"{value:,g}")
+
+
+def _ticks(axis: "Axis", subs: tuple[float, ...], label: Callable[[float], str]) -> None:
+    """Plain text without minor ticks: Matplotlib's own labels take most of a figure's time."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
     axis.set_major_locator(LogLocator(subs=subs))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: label(value)))
     axis.set_minor_locator(NullLocator())
 
 
