@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote
 
@@ -30,7 +30,6 @@ class Request(Generic[T]):
     path: str
     read: Callable[[Any], T]
     body: Any = None
-    query: Mapping[str, Any] = field(default_factory=dict)
     repeatable: bool = True
 
     @property

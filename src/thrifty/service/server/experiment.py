@@ -6,6 +6,7 @@ the last bit: `decide`, `reward`, `expire` and `change` make events, `replay` ca
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from typing import Any, NamedTuple, cast
 
 import thrifty as th
@@ -13,7 +14,6 @@ from thrifty.errors import InvalidInput
 from thrifty.learners.learner import Learner
 from thrifty.learners.start import CLICK_NOISE, with_noise
 from thrifty.service.server.history import History
-from thrifty.service.server.refusals import Conflict
 from thrifty.service.server.schemas import MOST_ARMS, MOST_CONTEXTS
 from thrifty.service.storage.store import Event
 
@@ -26,6 +26,9 @@ DECIDED = ("arm", "name", "label", "probability", "gap")  # what is answered
 OF_LISTED, OF_OPEN = ("context", "available"), ("features", "names")
 ACTIVE = "active"
 ROUNDING = 1e-9  # a gap below this share of the noise is none: the arms are the same
+# What a snapshot has beside the learner, in this order; waiting: the pending decisions.
+SAVED: tuple[str, ...] = ("name", "settings", "created", "status", "seq")
+SAVED += ("waiting", "counts", "cost", "reward_sum", "history")
 _new = tuple.__new__
 
 
@@ -54,11 +57,6 @@ class Experiment:
         return self.settings.get("contexts") is not None
 
     # events that are made here
-
-    def check_active(self) -> None:
-        """Refuse decisions while the experiment is paused or archived."""
-        if self.status != ACTIVE:
-            raise Conflict("experiment", f"{self.name} is {self.status}")
 
     def check_decision(self, asked: dict[str, Any]) -> None:
         """Raise what `decide` would raise about what is asked."""
@@ -180,28 +178,16 @@ class Experiment:
             raise
         self.status = change.get("status", self.status)
 
-    def _event(
-        self, kind: str, at: int, body: dict[str, Any], decision: str | None = None
-    ) -> Event:
+    def _event(self, kind: str, at: int, body: dict[str, Any], id: str | None = None) -> Event:
         self.seq += 1
-        return Event(self.seq, kind, at, decision, body)
+        return Event(self.seq, kind, at, id, body)
 
     # the state as bytes
 
     def to_bytes(self) -> bytes:
         """Everything, for a snapshot: the learner in one line, and the rest."""
-        saved = {
-            "name": self.name,
-            "settings": self.settings,
-            "created": self.created,
-            "status": self.status,
-            "seq": self.seq,
-            "waiting": self.pending,
-            "counts": self.counts,
-            "cost": self.cost,
-            "reward_sum": self.reward_sum,
-            "history": self.history.to_json(),
-        }
+        changed = {"waiting": self.pending, "history": asdict(self.history)}
+        saved = {key: changed[key] if key in changed else getattr(self, key) for key in SAVED}
         return self.learner.to_bytes() + json.dumps(saved).encode()
 
     @classmethod
@@ -277,13 +263,8 @@ def _sets(contexts: list[dict[str, Any]]) -> th.ActionSets:
     return th.ActionSets(
         [context["arms"] for context in contexts],
         context_names=[context["name"] for context in contexts],
-        arm_names=[context.get("arm_names") or _numbers(context["arms"]) for context in contexts],
+        arm_names=[context.get("arm_names") or None for context in contexts],
     )
-
-
-def _numbers(rows: list[Any]) -> list[str]:
-    """Names of arms that have none."""
-    return [str(k) for k in range(len(rows))]
 
 
 def _listed(experiment: Experiment, where: str) -> Learner:
@@ -324,9 +305,7 @@ CHANGES: dict[str, Callable[[Experiment, Any], None]] = {
     "policy": _change_policy,
     "expire": _change_expiry,
     "add_context": _add_context,
-    "remove_context": lambda experiment, name: _listed(experiment, "remove_context").remove_context(
-        name
-    ),
+    "remove_context": lambda changed, name: _listed(changed, "remove_context").remove_context(name),
     "add_arm": _add_arm,
     "remove_arm": lambda experiment, arm: _listed(experiment, "remove_arm").remove_arm(
         arm["context"], arm["name"]

@@ -38,7 +38,6 @@ def make_token(connection: Connection, name: str, scopes: Iterable[str]) -> str:
         "digest": _digest(secret),
         "scopes": " ".join(_checked_scopes(scopes)),
         "at": now(),
-        "revoked": None,
     }
     connection.execute(insert(TOKENS).values(row))
     return f"th_{id}_{secret}"
@@ -51,18 +50,14 @@ def revoke_token(connection: Connection, id: str) -> None:
     ids = [token.id for token in list_tokens(connection)]
     if id not in ids:
         raise UnknownName("token", id, ids)
-    connection.execute(
-        TOKENS.update().where(TOKENS.c.id == id, TOKENS.c.revoked.is_(None)).values(revoked=now())
-    )
+    valid = (TOKENS.c.id == id, TOKENS.c.revoked.is_(None))
+    connection.execute(TOKENS.update().where(*valid).values(revoked=now()))
 
 
 def list_tokens(connection: Connection) -> list[Token]:
     """All tokens, also revoked ones, the oldest first."""
     rows = connection.execute(select(TOKENS).order_by(TOKENS.c.at, TOKENS.c.id))
-    return [
-        Token(row.id, row.name, row.digest, frozenset(row.scopes.split()), row.at, row.revoked)
-        for row in rows
-    ]
+    return [Token(*row)._replace(scopes=frozenset(row.scopes.split())) for row in rows]
 
 
 def read_tokens(connection: Connection) -> dict[str, Token] | None:
@@ -82,15 +77,12 @@ def find_token(tokens: Mapping[str, Token], header: str) -> Token | None:
     id, secret = match.groups() if match else ("", "")
     token = tokens.get(id)
     # compared for unknown ids, too, so that the time of an answer does not tell which ids exist
-    same = hmac.compare_digest(_digest(secret), _NO_DIGEST if token is None else token.digest)
+    same = hmac.compare_digest(_digest(secret), "0" * 64 if token is None else token.digest)
     return token if same else None
 
 
 def _digest(secret: str) -> str:
     return sha256(secret.encode()).hexdigest()
-
-
-_NO_DIGEST = "0" * 64
 
 
 def _checked_name(name: object) -> str:
