@@ -7,11 +7,10 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
-from thrifty.compiler.fingerprints import fingerprint
+from thrifty.compiler.fingerprints import fingerprint, installed_code
 from thrifty.service.server.experiment import CREATED, DECISION, UPGRADED, Experiment
 from thrifty.service.storage import store
 from thrifty.service.storage.store import Event, Snapshot
-from thrifty.studies.tasks import installed_code
 
 
 @cache
