@@ -41,13 +41,9 @@ class PendingDecisions(dict[int, Pending]):
         else:
             check_decision(decision)
             entry, name = self.get(decision.id), f"decision {decision.id} (arm {decision.name!r})"
+            kept = decision if entry is None else entry[0]
             # a gap of nan differs from itself, but not as text
-            if (
-                entry is not None
-                and entry[0] is not decision
-                and entry[0] != decision
-                and repr(entry[0]) != repr(decision)
-            ):
+            if kept is not decision and kept != decision and repr(kept) != repr(decision):
                 raise InvalidInput("", f"{name} was made by another learner, or changed")
         if entry is not None:
             return entry
