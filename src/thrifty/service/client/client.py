@@ -3,15 +3,7 @@
 Both make the same requests, which stand here once, and repeat them in the same way (transports.py).
 """
 
-from collections.abc import (
-    AsyncIterator,
-    Callable,
-    Coroutine,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-)
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Sequence
 from functools import wraps
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, get_args, overload
@@ -19,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar,
 from thrifty.errors import MissingPackage
 from thrifty.service.client import replies, requests
 from thrifty.service.client.replies import RemoteDecision, RemoteEvent, RemoteExplanation
-from thrifty.service.client.requests import Json, Request
+from thrifty.service.client.requests import Json, Request, Rule
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -33,10 +25,7 @@ EXPERIMENTS = "/v1/experiments"
 
 
 class sent(Generic[P, T]):  # noqa: N801  # a decorator
-    """A method that makes a request. A caller gets what is read from the reply to it.
-
-    Of the clients for asyncio, it gets a coroutine that returns that.
-    """
+    """A method that makes a request. Callers get what is read from the reply, or a coroutine."""
 
     def __init__(self, make: Callable[Concatenate[Any, P], Request[T]]) -> None:
         self._make = make
@@ -93,7 +82,7 @@ class _Client(Generic[E]):
         noise: float | str | None = None,
         rewards: str | None = None,
         seed: int | None = None,
-        expire: Mapping[str, Any] | None = None,
+        expire: Rule | None = None,
     ) -> Request[E]:
         """Make an experiment.
 
@@ -230,10 +219,7 @@ class RemoteExperiment(_Experiment):
             after = page[-1].seq
 
     def to_frame(self) -> "DataFrame":
-        """The log as a data frame of pandas.
-
-        A row per entry, with seq, kind, at, decision, and a column for each key of their bodies.
-        """
+        """The log as a data frame of pandas: seq, kind, at, decision, and all keys of bodies."""
         return replies.log_frame(list(self.log()))
 
 

@@ -17,14 +17,12 @@ from thrifty.service.ids import new_id
 
 T = TypeVar("T")
 Json = dict[str, Any]
+Rule = Mapping[str, Any]  # when decisions are given up
 
 
 @dataclass(frozen=True)
 class Request(Generic[T]):
-    """A request, and how to read its reply.
-
-    repeatable: whether making it twice does the same as making it once.
-    """
+    """A request, and how to read its reply; repeatable: making it twice does the same as once."""
 
     method: str
     path: str

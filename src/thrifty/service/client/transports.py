@@ -100,9 +100,8 @@ class Transport:
         """Send a request, perhaps several times, and read the reply."""
         attempts, arguments = self.connection.start(request, closed=self._http.is_closed)
         while True:
-            outcome: Outcome
             try:
-                outcome = self._http.request(**arguments)
+                outcome: Outcome = self._http.request(**arguments)
             except httpx.TransportError as error:
                 outcome = error
             reply = self.connection.after(attempts, request, outcome)
@@ -126,9 +125,8 @@ class AsyncTransport:
         """Send a request, perhaps several times, and read the reply."""
         attempts, arguments = self.connection.start(request, closed=self._http.is_closed)
         while True:
-            outcome: Outcome
             try:
-                outcome = await self._http.request(**arguments)
+                outcome: Outcome = await self._http.request(**arguments)
             except httpx.TransportError as error:
                 outcome = error
             reply = self.connection.after(attempts, request, outcome)

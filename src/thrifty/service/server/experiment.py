@@ -61,16 +61,13 @@ class Experiment:
     def check_decision(self, asked: dict[str, Any]) -> None:
         """Raise what `decide` would raise about what is asked."""
         (needed, also), others = (OF_LISTED, OF_OPEN) if self.listed else (OF_OPEN, OF_LISTED)
+        how = "listed: name one of them" if self.listed else "open: pass features of the arms"
         if asked.get(needed) is None:
-            raise InvalidInput(needed, self._how_to_ask())
+            raise InvalidInput(needed, f"contexts are {how}")
         for key in others:
             if asked.get(key) is not None:
-                raise InvalidInput(key, f"{self._how_to_ask()}, without {key}")
+                raise InvalidInput(key, f"contexts are {how}, without {key}")
         self.learner.check_offer(asked[needed], **{also: asked.get(also)})
-
-    def _how_to_ask(self) -> str:
-        how = "listed: name one of them" if self.listed else "open: pass features of the arms"
-        return f"contexts are {how}"
 
     def decide(self, id: str, asked: dict[str, Any], at: int) -> Event:
         """Take a decision that was checked; asked: context or features, names, available."""
@@ -95,7 +92,17 @@ class Experiment:
 
     def change(self, change: dict[str, Any], at: int) -> Event:
         """Change arms, contexts, parameters or the status: all of it or nothing."""
-        self._change(change)
+        settings = dict(self.settings)
+        # with many pending decisions this takes its time
+        before = self.learner.to_bytes() if change.keys() - {"status", "expire"} else None
+        try:
+            for key, value in change.items():
+                CHANGES[key](self, value)
+        except BaseException:
+            self.learner = self.learner if before is None else Learner.load(before)
+            self.settings = settings
+            raise
+        self.status = change.get("status", self.status)
         return self._event(CHANGED, at, change)
 
     # events of the log
@@ -164,19 +171,6 @@ class Experiment:
             self.counts["rewards"] -= 1
         self.counts["expired"] += 1
         return self._event(EXPIRED, at, {"reward": reward}, id)
-
-    def _change(self, change: dict[str, Any]) -> None:
-        settings = dict(self.settings)
-        # with many pending decisions this takes its time
-        before = self.learner.to_bytes() if change.keys() - {"status", "expire"} else None
-        try:
-            for key, value in change.items():
-                CHANGES[key](self, value)
-        except BaseException:
-            self.learner = self.learner if before is None else Learner.load(before)
-            self.settings = settings
-            raise
-        self.status = change.get("status", self.status)
 
     def _event(self, kind: str, at: int, body: dict[str, Any], id: str | None = None) -> Event:
         self.seq += 1
@@ -250,13 +244,8 @@ def _start(settings: dict[str, Any]) -> Learner:
     if (contexts is None) == (dimension is None):
         raise InvalidInput("contexts", "pass either contexts or a dimension")
     arms = {"dimension": dimension} if contexts is None else {"sets": _sets(contexts)}
-    return policy.learner(
-        **arms,
-        seed=settings["seed"],
-        noise=settings.get("noise"),
-        rewards=settings["rewards"],
-        most_waiting=MOST_PENDING + 1,
-    )
+    told: dict[str, Any] = {key: settings.get(key) for key in ("seed", "noise", "rewards")}
+    return policy.learner(**arms, **told, most_waiting=MOST_PENDING + 1)
 
 
 def _sets(contexts: list[dict[str, Any]]) -> th.ActionSets:

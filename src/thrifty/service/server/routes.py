@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import IO, TYPE_CHECKING, Annotated, Any, Literal
 from urllib.parse import quote
 
-from fastapi import APIRouter, Body, Query, Request
+from fastapi import APIRouter, Body, Depends, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import PlainTextResponse, Response, StreamingResponse
 from sqlalchemy import Connection
@@ -17,7 +17,7 @@ from thrifty.service.server.actions import Alter, Ask, Create, Decide, Learn
 from thrifty.service.server.answers import answer
 from thrifty.service.server.experiment import DECISION, Experiment, check_settings
 from thrifty.service.server.exports import parquet
-from thrifty.service.server.guard import Guarded, scope
+from thrifty.service.server.guard import Guarded, Scope
 from thrifty.service.server.metrics import metrics_text
 from thrifty.service.server.refusals import NotFound, Unavailable
 from thrifty.service.server.schemas import DecisionReply, Name, RewardReply
@@ -53,7 +53,7 @@ def make_routes() -> APIRouter:
 
 def _needs(name: str, reply: Any, **others: Any) -> dict[str, Any]:
     """Options of a route: the scope that it needs, and the schema of its replies."""
-    return {"dependencies": [scope(name)], "response_model": reply, **others}
+    return {"dependencies": [Depends(Scope(name))], "response_model": reply, **others}
 
 
 def _add_experiments(routes: APIRouter) -> None:
@@ -219,6 +219,6 @@ def _add_operations(routes: APIRouter) -> None:
             raise Unavailable("service", "the store does not answer")
         return PlainTextResponse("ready\n")
 
-    @routes.get("/metrics", include_in_schema=False, dependencies=[scope("read")])
+    @routes.get("/metrics", **_needs("read", None, include_in_schema=False))
     async def metrics(request: Request) -> Response:
         return PlainTextResponse(metrics_text(service_of(request).writer))

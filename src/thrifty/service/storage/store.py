@@ -208,11 +208,9 @@ def save_snapshot(
         connection.execute(sa.delete(SNAPSHOTS).where(mine, seq.in_(old)))
 
 
-def last_snapshot(
-    connection: Connection, experiment: str, until: int | None = None
-) -> Snapshot | None:
-    """The newest snapshot, or the newest up to a sequence number."""
-    query = sa.select(SNAPSHOTS).where(SNAPSHOTS.c.experiment == experiment)
+def last_snapshot(connection: Connection, name: str, until: int | None = None) -> Snapshot | None:
+    """The newest snapshot of an experiment, or the newest up to a sequence number."""
+    query = sa.select(SNAPSHOTS).where(SNAPSHOTS.c.experiment == name)
     query = query.order_by(SNAPSHOTS.c.seq.desc()).limit(1)
     if until is not None:
         query = query.where(SNAPSHOTS.c.seq <= until)

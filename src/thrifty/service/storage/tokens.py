@@ -32,14 +32,8 @@ class Token(NamedTuple):
 def make_token(connection: Connection, name: str, scopes: Iterable[str]) -> str:
     """Make a token and return it; it cannot be read again."""
     id, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
-    row = {
-        "id": id,
-        "name": _checked_name(name),
-        "digest": _digest(secret),
-        "scopes": " ".join(_checked_scopes(scopes)),
-        "at": now(),
-    }
-    connection.execute(insert(TOKENS).values(row))
+    row = {"id": id, "name": _checked_name(name), "digest": _digest(secret), "at": now()}
+    connection.execute(insert(TOKENS).values(row | {"scopes": " ".join(_checked_scopes(scopes))}))
     return f"th_{id}_{secret}"
 
 
