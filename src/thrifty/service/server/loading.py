@@ -38,9 +38,7 @@ def load(connection: Connection, name: str) -> Loaded:
     made_by = _first(connection, name).body["code"] if snapshot is None else snapshot.code
     if snapshot is not None and made_by != code() and not _is_readable(snapshot):
         snapshot = None  # the whole log it can read
-    experiment, differs = _replayed(connection, name, snapshot, follow=False)
-    if differs is not None:
-        experiment, _ = _replayed(connection, name, snapshot, follow=True)
+    experiment, differs = _replayed(connection, name, snapshot)
     if made_by == code():
         return Loaded(experiment, 0 if snapshot is None else snapshot.seq, upgrades)
     body = {"from": made_by, "to": code(), "differs": differs}
@@ -65,13 +63,13 @@ def take_snapshot(experiment: Experiment) -> Snapshot:
 
 
 def _replayed(
-    connection: Connection, name: str, snapshot: Snapshot | None, *, follow: bool
+    connection: Connection, name: str, snapshot: Snapshot | None, *, follow: bool = False
 ) -> tuple[Experiment, int | None]:
-    """The experiment after all events; and, unless the log is followed, where it differs."""
+    """The experiment after all events; and where it differs from the log, which it then follows."""
     experiment = _begun(connection, name, snapshot)
     for event in store.all_events(connection, name, experiment.seq):
         if experiment.replay(event, follow=follow) is not None and not follow:
-            return experiment, event.seq
+            return _replayed(connection, name, snapshot, follow=True)[0], event.seq
     return experiment, None
 
 
