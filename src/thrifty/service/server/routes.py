@@ -119,7 +119,7 @@ def _names(service: "Service") -> list[str]:
 def _add_decisions(routes: APIRouter) -> None:
     @routes.post(f"{NAMED}/decisions", **_needs("decide", DecisionReply | list[DecisionReply]))
     async def decide(request: Request, name: Name, asked: Decisions) -> Response:
-        items, many = _items(asked)
+        items, many = (asked, True) if isinstance(asked, list) else ([asked], False)
         brought = [item.id for item in items if item.id is not None]
         fresh = iter(new_ids(len(items) - len(brought)))
         decisions = [(item.id or next(fresh), item.__dict__) for item in items]
@@ -129,7 +129,7 @@ def _add_decisions(routes: APIRouter) -> None:
 
     @routes.post(f"{NAMED}/rewards", **_needs("reward", RewardReply | list[RewardReply]))
     async def learn(request: Request, name: Name, rewards: Rewards) -> Response:
-        items, many = _items(rewards)
+        items, many = (rewards, True) if isinstance(rewards, list) else ([rewards], False)
         pairs = [(item.decision, item.reward) for item in items]
         replies = await service_of(request).writer.submit(Learn(name, pairs, many))
         return answer(replies if many else replies[0])
@@ -168,11 +168,6 @@ def _entries(connection: Connection, name: str, after: int) -> list[dict[str, An
     """LogEntries: a page of them."""
     events = read_events(connection, name, after)
     return [{**event._asdict(), "at": iso(event.at)} for event in events]
-
-
-def _items(body: Any) -> tuple[list[Any], bool]:
-    """What a body has, and whether it is a list."""
-    return (body, True) if isinstance(body, list) else ([body], False)
 
 
 def _content(file: IO[bytes]) -> Iterator[bytes]:

@@ -31,8 +31,10 @@ class Token(NamedTuple):
 
 def make_token(connection: Connection, name: str, scopes: Iterable[str]) -> str:
     """Make a token and return it; it cannot be read again."""
+    if not isinstance(name, str) or not name.isprintable() or not 0 < len(name) <= LONGEST_NAME:
+        raise InvalidInput.expected("name", f"1 to {LONGEST_NAME} printable characters", name)
     id, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
-    row = {"id": id, "name": _checked_name(name), "digest": _digest(secret), "at": now()}
+    row = {"id": id, "name": name, "digest": _digest(secret), "at": now()}
     connection.execute(insert(TOKENS).values(row | {"scopes": " ".join(_checked_scopes(scopes))}))
     return f"th_{id}_{secret}"
 
@@ -77,12 +79,6 @@ def find_token(tokens: Mapping[str, Token], header: str) -> Token | None:
 
 def _digest(secret: str) -> str:
     return sha256(secret.encode()).hexdigest()
-
-
-def _checked_name(name: object) -> str:
-    if isinstance(name, str) and name.isprintable() and 0 < len(name) <= LONGEST_NAME:
-        return name
-    raise InvalidInput.expected("name", f"1 to {LONGEST_NAME} printable characters", name)
 
 
 def _checked_scopes(scopes: Iterable[str]) -> list[str]:
