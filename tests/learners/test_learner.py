@@ -1,5 +1,6 @@
 """The learner: late rewards, explanations, changing arms, saving, mistakes that change nothing.
-Conformance is in tests/extending."""
+Conformance is in tests/extending.
+"""
 
 import json
 import math
