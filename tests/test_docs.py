@@ -128,6 +128,10 @@ def name_of(command):
 def test_every_public_name_exists_and_can_be_listed():
     assert all(hasattr(th, name) for name in th.__all__)
     assert set(th.__all__) <= set(dir(th))
+    source = Path(th.__file__).read_text()
+    typed = re.findall(r"^    from (thrifty\S*) import (\w+) as (\w+)$", source, re.M)
+    assert {(name, home) for home, name, _ in typed} == set(th._HOMES.items())
+    assert all(name == exported for _, name, exported in typed)
     with pytest.raises(AttributeError, match=r"no attribute 'xyzzy'$"):
         th.xyzzy  # noqa: B018
     with pytest.raises(AttributeError, match=r"no attribute 'LinTs'; did you mean LinTS\?"):

@@ -4,134 +4,69 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from thrifty.allocation import Allocation, Status, allocate
-    from thrifty.allocation.bound import Bound, lower_bound
-    from thrifty.errors import (
-        BadFile,
-        InvalidInput,
-        ServiceError,
-        SetAside,
-        ThriftyError,
-        UnknownName,
-        Unreachable,
-    )
-    from thrifty.learners.decisions import Decision, Explanation
-    from thrifty.learners.learner import Learner
-    from thrifty.learners.start import learner
-    from thrifty.policies import (
-        DEL,
-        IDS,
-        OAM,
-        OSSB,
-        SOLID,
-        VIDS,
-        EGreedy,
-        EndOA,
-        Greedy,
-        LinMED,
-        LinTS,
-        LinUCB,
-        Policy,
-        SquareCB,
-        Thrifty,
-        policy,
-    )
-    from thrifty.problem.action_sets import ActionSets
-    from thrifty.problem.catalog import instance
-    from thrifty.problem.instances import Instance
-    from thrifty.service.client.client import AsyncClient, Client
-    from thrifty.studies.results import Result
-    from thrifty.studies.study import Study, run
+if TYPE_CHECKING:  # the same names as in _NAMES
+    from thrifty.allocation import Allocation as Allocation
+    from thrifty.allocation import Status as Status
+    from thrifty.allocation import allocate as allocate
+    from thrifty.allocation.bound import Bound as Bound
+    from thrifty.allocation.bound import lower_bound as lower_bound
+    from thrifty.errors import BadFile as BadFile
+    from thrifty.errors import InvalidInput as InvalidInput
+    from thrifty.errors import ServiceError as ServiceError
+    from thrifty.errors import SetAside as SetAside
+    from thrifty.errors import ThriftyError as ThriftyError
+    from thrifty.errors import UnknownName as UnknownName
+    from thrifty.errors import Unreachable as Unreachable
+    from thrifty.learners.decisions import Decision as Decision
+    from thrifty.learners.decisions import Explanation as Explanation
+    from thrifty.learners.learner import Learner as Learner
+    from thrifty.learners.start import learner as learner
+    from thrifty.policies import DEL as DEL
+    from thrifty.policies import IDS as IDS
+    from thrifty.policies import OAM as OAM
+    from thrifty.policies import OSSB as OSSB
+    from thrifty.policies import SOLID as SOLID
+    from thrifty.policies import VIDS as VIDS
+    from thrifty.policies import EGreedy as EGreedy
+    from thrifty.policies import EndOA as EndOA
+    from thrifty.policies import Greedy as Greedy
+    from thrifty.policies import LinMED as LinMED
+    from thrifty.policies import LinTS as LinTS
+    from thrifty.policies import LinUCB as LinUCB
+    from thrifty.policies import Policy as Policy
+    from thrifty.policies import SquareCB as SquareCB
+    from thrifty.policies import Thrifty as Thrifty
+    from thrifty.policies import policy as policy
+    from thrifty.problem.action_sets import ActionSets as ActionSets
+    from thrifty.problem.catalog import instance as instance
+    from thrifty.problem.instances import Instance as Instance
+    from thrifty.service.client.client import AsyncClient as AsyncClient
+    from thrifty.service.client.client import Client as Client
+    from thrifty.studies.results import Result as Result
+    from thrifty.studies.study import Study as Study
+    from thrifty.studies.study import run as run
 
 # Imported on first use: `thrifty --help` should wait neither for NumPy nor for the compiler.
-_HOMES = {
-    "ActionSets": "thrifty.problem.action_sets",
-    "Allocation": "thrifty.allocation",
-    "AsyncClient": "thrifty.service.client.client",
-    "BadFile": "thrifty.errors",
-    "Bound": "thrifty.allocation.bound",
-    "Client": "thrifty.service.client.client",
-    "DEL": "thrifty.policies",
-    "Decision": "thrifty.learners.decisions",
-    "EGreedy": "thrifty.policies",
-    "EndOA": "thrifty.policies",
-    "Explanation": "thrifty.learners.decisions",
-    "Greedy": "thrifty.policies",
-    "IDS": "thrifty.policies",
-    "Instance": "thrifty.problem.instances",
-    "InvalidInput": "thrifty.errors",
-    "Learner": "thrifty.learners.learner",
-    "LinMED": "thrifty.policies",
-    "LinTS": "thrifty.policies",
-    "LinUCB": "thrifty.policies",
-    "OAM": "thrifty.policies",
-    "OSSB": "thrifty.policies",
-    "Policy": "thrifty.policies",
-    "Result": "thrifty.studies.results",
-    "SOLID": "thrifty.policies",
-    "ServiceError": "thrifty.errors",
-    "SetAside": "thrifty.errors",
-    "SquareCB": "thrifty.policies",
-    "Status": "thrifty.allocation",
-    "Study": "thrifty.studies.study",
-    "Thrifty": "thrifty.policies",
-    "ThriftyError": "thrifty.errors",
-    "UnknownName": "thrifty.errors",
-    "Unreachable": "thrifty.errors",
-    "VIDS": "thrifty.policies",
-    "allocate": "thrifty.allocation",
-    "instance": "thrifty.problem.catalog",
-    "learner": "thrifty.learners.start",
-    "lower_bound": "thrifty.allocation.bound",
-    "policy": "thrifty.policies",
-    "run": "thrifty.studies.study",
-}
-
-__version__ = version("thrifty")
-
-__all__ = [
-    "DEL",
-    "IDS",
-    "OAM",
-    "OSSB",
-    "SOLID",
-    "VIDS",
-    "ActionSets",
-    "Allocation",
-    "AsyncClient",
-    "BadFile",
-    "Bound",
-    "Client",
-    "Decision",
-    "EGreedy",
-    "EndOA",
-    "Explanation",
-    "Greedy",
-    "Instance",
-    "InvalidInput",
-    "Learner",
-    "LinMED",
-    "LinTS",
-    "LinUCB",
-    "Policy",
-    "Result",
-    "ServiceError",
-    "SetAside",
-    "SquareCB",
-    "Status",
-    "Study",
-    "Thrifty",
-    "ThriftyError",
-    "UnknownName",
+_NAMES = {
+    "thrifty.allocation": "Allocation Status allocate",
+    "thrifty.allocation.bound": "Bound lower_bound",
+    "thrifty.errors": "BadFile InvalidInput ServiceError SetAside ThriftyError UnknownName "
     "Unreachable",
-    "allocate",
-    "instance",
-    "learner",
-    "lower_bound",
-    "policy",
-    "run",
-]
+    "thrifty.learners.decisions": "Decision Explanation",
+    "thrifty.learners.learner": "Learner",
+    "thrifty.learners.start": "learner",
+    "thrifty.policies": "DEL EGreedy EndOA Greedy IDS LinMED LinTS LinUCB OAM OSSB Policy SOLID "
+    "SquareCB Thrifty VIDS policy",
+    "thrifty.problem.action_sets": "ActionSets",
+    "thrifty.problem.catalog": "instance",
+    "thrifty.problem.instances": "Instance",
+    "thrifty.service.client.client": "AsyncClient Client",
+    "thrifty.studies.results": "Result",
+    "thrifty.studies.study": "Study run",
+}
+_HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}
+__all__ = list(_HOMES)
+__version__ = version("thrifty")
 
 
 def __getattr__(name: str) -> Any:

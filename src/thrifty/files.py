@@ -46,14 +46,14 @@ def write_whole(path: Path, content: str | bytes) -> None:
 def existing_mode(path: Path) -> int | None:
     """The mode of an existing file, None for a new one; BadFile for what is not a file."""
     try:
-        found = os.stat(path).st_mode
+        mode = os.stat(path).st_mode
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
         raise BadFile(f"{path}: cannot be written: {_reason(error)}") from None
-    if not stat.S_ISREG(found):
+    if not stat.S_ISREG(mode):
         raise BadFile(f"{path}: cannot be written: a folder, a device or a pipe, not a file")
-    return stat.S_IMODE(found)
+    return stat.S_IMODE(mode)
 
 
 def _reason(error: OSError | ValueError) -> str:

@@ -1,7 +1,10 @@
 """Verdicts on artificial results that support a claim, and on others that contradict it."""
 
+import inspect
 import math
 from dataclasses import dataclass, replace
+from functools import partial
+from types import SimpleNamespace
 from zlib import crc32
 
 import numpy as np
@@ -9,8 +12,18 @@ import pytest
 
 import thrifty as th
 from thrifty.lab.pages.paper_page import statement_of
+from thrifty.lab.paper import comparisons
 from thrifty.lab.paper import panels as paper
 from thrifty.lab.paper.claims import Case, Claim, Verdict, judge, summary
+from thrifty.lab.paper.comparisons import (
+    alike,
+    best,
+    far_worse,
+    label_share,
+    less,
+    smaller_gain,
+    wilder,
+)
 from thrifty.lab.paper.evidence import (
     Finding,
     ResultTable,
@@ -19,23 +32,8 @@ from thrifty.lab.paper.evidence import (
     negated,
     within,
 )
-from thrifty.lab.paper.growth_comparisons import Slope
 from thrifty.lab.paper.panels import paper_panels
 from thrifty.lab.paper.paper_claims import CASES, paper_claims
-from thrifty.lab.paper.play_comparisons import (
-    Carries,
-    ConstantIs,
-    Share,
-)
-from thrifty.lab.paper.regret_comparisons import (
-    Alike,
-    Best,
-    FarWorse,
-    Less,
-    ModestLead,
-    SmallerGain,
-    Wilder,
-)
 from thrifty.simulation.replication import checkpoints
 from thrifty.studies.results import Result
 
@@ -90,40 +88,46 @@ class Made:
         )
 
 
+def parts(comparison):
+    """The name of a comparison's function, and its arguments by name."""
+    signature = inspect.signature(comparison.func)
+    bound = signature.bind_partial(*comparison.args, **comparison.keywords)
+    return comparison.func.__name__, SimpleNamespace(**bound.arguments)
+
+
 def makings(comparison, good):
     """Changes of Made, by (instance, policy), that decide a comparison as wanted."""
-    c = comparison
+    kind, c = parts(comparison)
     mine, other = (c.instance, getattr(c, "policy", "")), (c.instance, getattr(c, "rival", ""))
-    kind = type(c).__name__
-    if kind == "Less":
+    if kind == "less":
         return {mine: {"level": 50 if good else 150}}
-    if kind == "Overtaken":
+    if kind == "overtaken":
         return {mine: {"level": 70 if good else 150, "early": 0.9}, other: {"early": 0.1}}
-    if kind == "Alike":
+    if kind == "alike":
         return {mine: {"level": 100 if good else 200}}
-    if kind == "Bounded":
+    if kind == "bounded":
         return {mine: {"early": 1.0 if good else 0.5}}
-    if kind == "Flattens":
+    if kind == "flattens":
         return {mine: {"slope": 0 if good else 50}}
-    if kind == "FarWorse":
+    if kind == "far_worse":
         return {mine: {"level": 400 if good else 130}}
-    if kind == "Wilder":
+    if kind == "wilder":
         return {mine: {"spread": 25 if good else 5}}
-    if kind == "SmallerGain":
+    if kind == "smaller_gain":
         return {other: {"level": 120 if good else 900}, (c.other, c.rival): {"level": 500}}
-    if kind in ("Best", "ModestLead"):
+    if kind == "best":
         return {mine: {"level": 80 if good else 120}}
-    if kind == "StopsPlaying":
+    if kind == "stops_playing":
         return {mine: {"early": 1.0 if good else 0.5}}
-    if kind == "TracksAllocation":  # 20 per log n of arm 2, as MadeBound has it
+    if kind == "tracks_allocation":  # 20 per log n of arm 2, as MadeBound has it
         return {mine: {"pulls": (5.0, 0.0, 0.1 if good else 0.2)}}
-    if kind == "Slope":
+    if kind == "slope":
         slope = {"near": (1, 3), "above": (3, 1), "not below": (1.2, 0.3)}[c.than][0 if good else 1]
         return {mine: {"level": 0, "slope": slope * CONSTANT, "spread": 1.0}}
-    if kind == "Share":
+    if kind == "label_share":
         most = 0.95 if c.label == "matched" else 0.1  # what is not matched is the other label
         return {mine: {"matched": most if good else 1 - most}}
-    assert kind in ("Carries", "ConstantIs")
+    assert kind in ("carries", "constant_is")
     return {}
 
 
@@ -145,15 +149,13 @@ def world(claim, good):
     wanted = [good] * len(claim.cases) if isinstance(good, bool) else good
     made, bounds = {}, {}
     for case, as_wanted in zip(claim.cases, wanted, strict=True):
-        comparison = case.comparison
-        for key, changes in makings(comparison, as_wanted).items():
+        kind, arguments = parts(case.comparison)
+        for key, changes in makings(case.comparison, as_wanted).items():
             made[key] = replace(made.get(key, Made()), **changes)
-        if isinstance(comparison, Carries):
-            bounds[comparison.instance] = MadeBound(20.0, comparison.arm if as_wanted else None)
-        elif isinstance(comparison, ConstantIs):
-            bounds[comparison.instance] = MadeBound(
-                comparison.value if as_wanted else comparison.value + 1
-            )
+        if kind == "carries":
+            bounds[arguments.instance] = MadeBound(20.0, arguments.arm if as_wanted else None)
+        elif kind == "constant_is":
+            bounds[arguments.instance] = MadeBound(arguments.value + (not as_wanted))
     results = {}
     for panel in paper_panels():
         if panel.name in claim.panels:
@@ -236,7 +238,7 @@ def test_less_is_judged_at_a_horizon_or_at_the_longest():
     ]
     table = ResultTable(results, MadeBound)
     for n, holds in ((10**4, False), (10**5, True), (None, True)):
-        assert Less("any", "oam", "linucb", n).find(table).holds is holds
+        assert less("any", "oam", "linucb", table, horizon=n).holds is holds
 
 
 @pytest.mark.parametrize(
@@ -265,7 +267,7 @@ def test_a_slope_is_compared_with_c_as_far_as_it_is_known(than, slope, spread, h
         for i, result in enumerate(results)
     ]
     table = ResultTable(shuffled, lambda name: MadeBound(CONSTANT))
-    assert Slope("any", "oam", than).find(table).holds is holds
+    assert comparisons.slope("any", "oam", table, than=than).holds is holds
 
 
 @pytest.mark.parametrize(
@@ -302,32 +304,22 @@ def noisy(**changes):
 @pytest.mark.parametrize(
     ("comparison", "level"),
     [
-        (Less("any", "oam", "rival"), 90),
-        (Alike("any", "oam", "rival"), 90),
-        (FarWorse("any", "oam", "rival"), 200),
-        (Best("any", "oam", ("rival",)), 90),
-        (ModestLead("any", "oam", ("rival",)), 80),
+        (partial(less, "any", "oam", "rival"), 90),
+        (partial(alike, "any", "oam", "rival"), 90),
+        (partial(far_worse, "any", "oam", "rival"), 200),
+        (partial(best, "any", "oam", ("rival",)), 90),
+        (partial(best, "any", "oam", ("rival",), modest=True), 80),
     ],
 )
 def test_noise_leaves_a_comparison_undecided(comparison, level):
-    assert comparison.find(noisy(level=level)).holds is None
+    assert comparison(noisy(level=level)).holds is None
 
 
 def test_a_saving_of_a_trifle_is_none():
     made = {"oam": Made(level=99.5, spread=6), "rival": Made(level=100, spread=6)}
     results = [one.result("any", policy, n) for policy, one in made.items() for n in HORIZONS]
-    finding = Less("any", "oam", "rival").find(ResultTable(results, MadeBound))
+    finding = less("any", "oam", "rival", ResultTable(results, MadeBound))
     assert finding.holds is False
-
-
-class Fixed:
-    """A comparison with a given answer."""
-
-    def __init__(self, holds):
-        self.holds = holds
-
-    def find(self, table):
-        return Finding(self.holds, "")
 
 
 @pytest.mark.parametrize(
@@ -341,7 +333,7 @@ class Fixed:
 )
 def test_an_open_case_shows_in_the_verdict(answers, status, words):
     cases = tuple(
-        Case({"u": u}, Fixed(answer))
+        Case({"u": u}, partial(Finding, answer))
         for u, answer in zip(["0.1", "0.2", "0.3"][: len(answers)], answers, strict=True)
     )
     [verdict] = judge([Claim("any", "", (), "Any.", cases)], {}, MadeBound)
@@ -360,7 +352,7 @@ def test_an_open_case_shows_in_the_verdict(answers, status, words):
 def test_the_slope_is_that_of_the_last_two_decades(horizons, decades):
     results = [Made(level=0, slope=CONSTANT).result("any", "oam", n) for n in horizons]
     table = ResultTable(results, lambda name: MadeBound(CONSTANT))
-    assert decades in Slope("any", "oam", "near").find(table).measured
+    assert decades in comparisons.slope("any", "oam", table, than="near").measured
 
 
 def test_zero_regret_and_zero_variance_give_no_nan():
@@ -371,16 +363,15 @@ def test_zero_regret_and_zero_variance_give_no_nan():
         for n in HORIZONS
     ]
     table = ResultTable(nothing, MadeBound)
-    for comparison in (
-        Less("a", "oam", "ossb"),
-        FarWorse("a", "oam", "ossb"),
-        Wilder("a", "oam", "ossb"),
-        SmallerGain("a", "b", "oam", "ossb"),
-        Best("a", "oam", ("ossb",)),
-        ModestLead("a", "oam", ("ossb",)),
-        Share("a", "oam", "matched"),
+    for finding in (
+        less("a", "oam", "ossb", table),
+        far_worse("a", "oam", "ossb", table),
+        wilder("a", "oam", "ossb", table),
+        smaller_gain("a", "b", "oam", "ossb", table),
+        best("a", "oam", ("ossb",), table),
+        best("a", "oam", ("ossb",), table, modest=True),
+        label_share("a", "oam", table, label="matched"),
     ):
-        finding = comparison.find(table)
         assert not finding.holds
         assert "nan" not in finding.measured
 
@@ -407,9 +398,10 @@ def test_claims_name_panels_instances_and_policies_that_are_played():
         instances = {name for panel in claim.panels for name in played[panel].instances}
         policies = {name for panel in claim.panels for name in played[panel].policies}
         for case in claim.cases:
-            assert case.comparison.instance in instances
-            assert getattr(case.comparison, "policy", paper.OAM) in policies
-            assert getattr(case.comparison, "rival", paper.OAM) in policies
+            _, arguments = parts(case.comparison)
+            assert arguments.instance in instances
+            assert getattr(arguments, "policy", paper.OAM) in policies
+            assert getattr(arguments, "rival", paper.OAM) in policies
 
 
 def test_every_claim_has_cases_that_differ_in_their_settings():

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from thrifty.cli import experiments, lookups, serving, studies, warming
+from thrifty.cli import experiments, lookups, serving, studies
 from thrifty.errors import ThriftyError, escaped
 
 app = typer.Typer(
@@ -26,7 +26,7 @@ for module, names in {
 }.items():
     for name in names:
         app.command(name)(getattr(module, name))
-app.command("warm-up")(warming.warm_up)
+app.command("warm-up")(studies.warm_up)
 app.add_typer(experiments.app, name="experiments")
 app.add_typer(serving.tokens, name="tokens")
 
@@ -37,7 +37,9 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # for terminals that cannot show a character
     warnings.showwarning = lambda message, *_: _say(message)
-    _show_log()
+    log = logging.getLogger("thrifty")
+    log.setLevel(logging.INFO)
+    log.addHandler(_LogLines())
     try:
         code = app(standalone_mode=False)
         if sys.stdout is not None:
@@ -79,14 +81,7 @@ class _LogLines(logging.Handler):
     """Prints log messages as lines on standard error, above a progress bar if there is one."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Print one message."""
         _say(record.getMessage())
-
-
-def _show_log() -> None:
-    log = logging.getLogger("thrifty")
-    log.setLevel(logging.INFO)
-    log.addHandler(_LogLines())
 
 
 def _say(message: object) -> None:

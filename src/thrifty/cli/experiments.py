@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option, Typer
 
 from thrifty.cli import printing
 from thrifty.cli.options import Json
@@ -13,15 +13,15 @@ from thrifty.errors import BadFile, InvalidInput, MissingPackage
 if TYPE_CHECKING:
     from thrifty.service.client.client import Client, RemoteExperiment
 
-Url = Annotated[str, typer.Option(envvar="THRIFTY_URL", help="Where the service is.")]
+Url = Annotated[str, Option(envvar="THRIFTY_URL", help="Where the service is.")]
 Token = Annotated[
-    str | None, typer.Option(envvar="THRIFTY_TOKEN", help="As `thrifty tokens make` printed it.")
+    str | None, Option(envvar="THRIFTY_TOKEN", help="As `thrifty tokens make` printed it.")
 ]
-Name = Annotated[str, typer.Argument(metavar="NAME", help="Of the experiment.")]
+Name = Annotated[str, Argument(metavar="NAME", help="Of the experiment.")]
 DEFAULT_URL = "http://127.0.0.1:8080"
 KEYS = ("name", "policy", "contexts", "dimension", "noise", "rewards", "seed", "expire")
 
-app = typer.Typer(help="Experiments of a running service: make, list, show, change them.")
+app = Typer(help="Experiments of a running service: make, list, show, change them.")
 
 
 def _client(url: str, token: str | None) -> "Client":
@@ -53,7 +53,7 @@ def show(name: Name, url: Url = DEFAULT_URL, token: Token = None) -> None:
 
 @app.command()
 def create(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="JSON as for POST /v1/experiments.")],
+    file: Annotated[Path, Argument(metavar="FILE", help="JSON as for POST /v1/experiments.")],
     url: Url = DEFAULT_URL,
     token: Token = None,
 ) -> None:
@@ -74,7 +74,7 @@ def create(
 @app.command()
 def change(
     name: Name,
-    changes: Annotated[str, typer.Argument(help="JSON as for PATCH /v1/experiments/NAME.")],
+    changes: Annotated[str, Argument(help="JSON as for PATCH /v1/experiments/NAME.")],
     url: Url = DEFAULT_URL,
     token: Token = None,
 ) -> None:

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-import typer
+from typer import Argument, Exit, Option
 
 from thrifty.cli import printing
 from thrifty.cli.options import Instances, Json
@@ -12,7 +12,7 @@ from thrifty.errors import InvalidInput
 def bound(
     instances: Instances = None,
     every: Annotated[
-        bool, typer.Option("--all", help="All instances of the catalog that have a bound.")
+        bool, Option("--all", help="All instances of the catalog that have a bound.")
     ] = False,
     as_json: Json = False,
 ) -> None:
@@ -39,13 +39,13 @@ def bound(
     else:
         printing.print_bounds(bounds)
     if any(solved.status == "failed" for solved in bounds):
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
 def instances(
     name: Annotated[
         str | None,
-        typer.Argument(
+        Argument(
             metavar="[INSTANCE]", help="Print this instance as TOML, to derive your own from."
         ),
     ] = None,

@@ -2,19 +2,18 @@
 
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
+Several = list[str] | None  # of an option that may be repeated
 Instances = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="INSTANCE...", help="Names from the catalog, or TOML files."),
+    Several, Argument(metavar="INSTANCE...", help="Names from the catalog, or TOML files.")
 ]
 Threads = Annotated[
     int | None,
-    typer.Option(help="Number of threads, by default the number of cores; no effect on results."),
+    Option(help="Number of threads, by default the number of cores; no effect on results."),
 ]
 OnCluster = Annotated[
-    str | None,
-    typer.Option("--cluster", metavar="tcp://HOST:PORT", help="Compute on a Dask cluster."),
+    str | None, Option("--cluster", metavar="tcp://HOST:PORT", help="Compute on a Dask cluster.")
 ]
-Out = Annotated[str, typer.Option(metavar="DIR", help="Folder for results and the page.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+Out = Annotated[str, Option(metavar="DIR", help="Folder for results and the page.")]
+Json = Annotated[bool, Option("--json", help="Print JSON instead of a table.")]

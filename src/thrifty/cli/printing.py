@@ -75,23 +75,14 @@ def print_study(study: "Study") -> None:
     rows: list[tuple[str, ...]] = []
     for result in study.results:
         statistics = (result.mean, result.se, result.median, result.p95, result.max)
-        rows.append(
-            (
-                result.instance.name,
-                result.policy,
-                *([f"{result.horizon:,}"] if several else []),
-                *("" if math.isnan(number) else f"{number:.4g}" for number in statistics),
-                "" if result.ratio is None else f"{result.ratio:.3g}",
-            )
-        )
+        numbers = ["" if math.isnan(number) else f"{number:.4g}" for number in statistics]
+        horizon = [f"{result.horizon:,}"] if several else []
+        ratio = "" if result.ratio is None else f"{result.ratio:.3g}"
+        rows.append((result.instance.name, result.policy, *horizon, *numbers, ratio))
     n = "n|" if several else ""
     _print_table("instance|policy", f"{n}mean|se|median|p95|worst|R/(C log n)", rows)
-    split = [
-        row
-        for result in study.results
-        if len(result.labels) > 1 and result.horizon == max(horizons)
-        for row in _label_rows(result)
-    ]
+    longest = [result for result in study.results if result.horizon == max(horizons)]
+    split = [row for result in longest if len(result.labels) > 1 for row in _label_rows(result)]
     if split:
         _print_table("instance|policy|why", "rounds|regret|share|solves", split)
 
@@ -114,9 +105,8 @@ def print_catalog(entries: list[dict[str, Any]]) -> None:
     """Print each family of instances with its names, size and definition."""
     for family, members in groupby(entries, key=lambda entry: str(entry["family"])):
         group = list(members)
-        parameters = ",".join(
-            f"{key}={_shown(value)}" for key, value in group[0]["family_parameters"].items()
-        )
+        defaults = group[0]["family_parameters"].items()
+        parameters = ",".join(f"{key}={_shown(value)}" for key, value in defaults)
         names = ", ".join(entry["name"] for entry in group if entry["name"] != family)
         print(f"{family}{':' * bool(parameters)}{parameters}{f'   ({names})' if names else ''}")
         _print_filled(f"{_size(group[0])}. {group[0]['definition']}", 4)
@@ -158,22 +148,14 @@ def print_bound(bound: "Bound") -> None:
 def _print_carriers(bound: "Bound") -> None:
     """Print the arms that carry the optimal allocation."""
     carriers = bound.carriers()
-    rows = [
-        (
-            row.context,
-            f"{row.probability:g}",
-            row.arm,
-            f"{row.gap:.6g}",
-            "free" if row.free else f"{row.pulls:.6g}",
-            "" if row.free else f"{row.share:.1%}",
-        )
-        for row in carriers[:MOST_ROWS]
-    ]
+    rows = []
+    for row in carriers[:MOST_ROWS]:
+        cost = ("free", "") if row.free else (f"{row.pulls:.6g}", f"{row.share:.1%}")
+        rows.append((row.context, f"{row.probability:g}", row.arm, f"{row.gap:.6g}", *cost))
     _print_table("context|>probability|arm", "gap|pulls per log n|share of C", rows)
     if len(carriers) > MOST_ROWS:
         print(f"and {len(carriers) - MOST_ROWS} more (--json has all)")
-    idle = len(bound.instance.sets.rows) - len(carriers)
-    if idle == 1:
+    if (idle := len(bound.instance.sets.rows) - len(carriers)) == 1:
         print("The other arm needs no pulls of its own.")
     elif idle:
         print(f"The other {idle} arms need no pulls of their own.")
@@ -185,9 +167,8 @@ def print_bounds(bounds: list["Bound"]) -> None:
     for bound in bounds:
         sets = bound.instance.sets
         sizes = (sets.contexts, len(sets.rows), sets.dimension, bound.reduced_dimension)
-        constant = _constant(bound).removeprefix("= ")
-        words = (_certified(bound), _explorers(bound))
-        rows.append((bound.instance.name, *map(str, sizes), constant, *words))
+        words = (_constant(bound).removeprefix("= "), _certified(bound), _explorers(bound))
+        rows.append((bound.instance.name, *map(str, sizes), *words))
     _print_table("instance|>M|>arms|>d|>d'|>C|certificate|exploration", "", rows)
     print(
         "M contexts; d' directions that the optimal arms leave to explore; C regret per log n that "
@@ -200,9 +181,8 @@ def _explorers(bound: "Bound") -> str:
     if bound.status == "failed":
         return ""
     exploring = [row for row in bound.carriers() if not row.free]
-    who = ", ".join(
-        f"{printable(row.context)}/{printable(row.arm)} {row.share:.0%}" for row in exploring[:3]
-    )
+    arms = ((printable(row.context), printable(row.arm), row.share) for row in exploring[:3])
+    who = ", ".join(f"{context}/{arm} {share:.0%}" for context, arm, share in arms)
     return who + ", ..." * (len(exploring) > 3) if who else "free"
 
 
@@ -230,19 +210,18 @@ def print_standings(standings: Mapping[str, Sequence["Standing"]]) -> None:
             print(f"{group}, n = {power(horizon)}, {count(most, 'instance')}")
             rows = [
                 (
-                    rank_text(standing),
-                    standing.policy
-                    + ("" if standing.instances == most else f" (on {standing.instances})"),
-                    values_of(standing.policy),
-                    ratio_text(standing),
-                    with_error(standing.worst, standing.worst_error),
-                    cvar_text(standing),
-                    plain(standing.median, 3),
-                    str(standing.stuck),
-                    str(standing.replications),
-                    f"{standing.nanoseconds:,.0f}",
+                    rank_text(row),
+                    row.policy + ("" if row.instances == most else f" (on {row.instances})"),
+                    values_of(row.policy),
+                    ratio_text(row),
+                    with_error(row.worst, row.worst_error),
+                    cvar_text(row),
+                    plain(row.median, 3),
+                    str(row.stuck),
+                    str(row.replications),
+                    f"{row.nanoseconds:,.0f}",
                 )
-                for standing in ranked
+                for row in ranked
             ]
             numbers = "relative regret|worst|CVaR|median|stuck|runs|ns"
             _print_table("rank|policy|values", numbers, rows)
@@ -276,16 +255,10 @@ def print_experiments(experiments: list[dict[str, Any]]) -> None:
 
 def print_tokens(tokens: "list[Token]") -> None:
     """Print tokens without their secrets."""
-    rows = [
-        (
-            token.id,
-            token.name,
-            " ".join(sorted(token.scopes)),
-            _day(token.at),
-            "" if token.revoked is None else _day(token.revoked),
-        )
-        for token in tokens
-    ]
+    rows = []
+    for token in tokens:
+        days = ("" if at is None else _day(at) for at in (token.at, token.revoked))
+        rows.append((token.id, token.name, " ".join(sorted(token.scopes)), *days))
     _print_table("id|name|scopes|made|revoked", "", rows)
 
 

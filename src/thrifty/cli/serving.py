@@ -1,11 +1,10 @@
 """Commands of the decision service: serve, audit, tokens."""
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Exit, Option, Typer
 
 from thrifty.errors import MissingPackage, UnknownName, escaped
 from thrifty.report.wording import count
@@ -15,41 +14,35 @@ if TYPE_CHECKING:
     from thrifty.service.storage.store import EventStore
 
 StoreUrl = Annotated[
-    str,
-    typer.Option("--store", metavar="URL", help="A SQLite file, or postgresql://USER@HOST/NAME."),
+    str, Option("--store", metavar="URL", help="A SQLite file, or postgresql://USER@HOST/NAME.")
 ]
 DEFAULT_STORE = "thrifty.db"
 PACKAGES = ["alembic", "fastapi", "httpx", "prometheus_client", "pyarrow", "sqlalchemy", "uvicorn"]
 
 
-@contextmanager
-def _opened(command: str, url: str, *, must_exist: bool = True) -> "Iterator[EventStore]":
+def _opened(command: str, url: str, *, must_exist: bool = True) -> "closing[EventStore]":
     """The store of a command, closed at the end."""
     MissingPackage.check(command, *PACKAGES, extra="service")
     from thrifty.service.storage.store import EventStore
 
-    store = EventStore(url, must_exist=must_exist)
-    try:
-        yield store
-    finally:
-        store.close()
+    return closing(EventStore(url, must_exist=must_exist))
 
 
-tokens = typer.Typer(help="Tokens of the service: who may decide, reward, read, administrate.")
+tokens = Typer(help="Tokens of the service: who may decide, reward, read, administrate.")
 
 
 def serve(
     store: StoreUrl = DEFAULT_STORE,
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 8080,
+    host: Annotated[str, Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, Option(min=0, max=65535, help="0: any that is free.")] = 8080,
     url: Annotated[
-        str | None, typer.Option(help="Where other servers of the same store reach this one.")
+        str | None, Option(help="Where other servers of the same store reach this one.")
     ] = None,
     demo: Annotated[
-        bool, typer.Option("--demo", help="Make two experiments, and play visitors against them.")
+        bool, Option("--demo", help="Make two experiments, and play visitors against them.")
     ] = False,
     json_log: Annotated[
-        bool, typer.Option("--json-log", help="Log lines as JSON on standard error.")
+        bool, Option("--json-log", help="Log lines as JSON on standard error.")
     ] = False,
 ) -> None:
     """Serve decisions over HTTP, with a durable log in a database, and a page."""
@@ -61,7 +54,7 @@ def serve(
 
 def audit(
     experiments: Annotated[
-        list[str] | None, typer.Argument(metavar="[EXPERIMENT]...", help="By default all.")
+        list[str] | None, Argument(metavar="[EXPERIMENT]...", help="By default all.")
     ] = None,
     store: StoreUrl = DEFAULT_STORE,
 ) -> None:
@@ -83,7 +76,7 @@ def audit(
             print(escaped(audit_sentence(name, result)))
             differ |= result.seq is not None
     if differ:
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
 def audit_sentence(name: str, result: "Audit") -> str:
@@ -98,8 +91,8 @@ def audit_sentence(name: str, result: "Audit") -> str:
 
 @tokens.command("make")
 def make(
-    name: Annotated[str, typer.Argument(help="Who it is for.")],
-    scope: Annotated[list[str], typer.Option(help="decide, reward, read or admin; repeatable.")],
+    name: Annotated[str, Argument(help="Who it is for.")],
+    scope: Annotated[list[str], Option(help="decide, reward, read or admin; repeatable.")],
     store: StoreUrl = DEFAULT_STORE,
 ) -> None:
     """Make a token and print it. It is not shown again."""
@@ -125,7 +118,7 @@ def list_all(store: StoreUrl = DEFAULT_STORE) -> None:
 
 @tokens.command("revoke")
 def revoke(
-    id: Annotated[str, typer.Argument(help="As `thrifty tokens list` shows it, or whole.")],
+    id: Annotated[str, Argument(help="As `thrifty tokens list` shows it, or whole.")],
     store: StoreUrl = DEFAULT_STORE,
 ) -> None:
     """Revoke a token: servers refuse it within a second."""

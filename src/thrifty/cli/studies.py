@@ -1,4 +1,4 @@
-"""Commands that simulate policies and report results: run, reproduce, arena, report."""
+"""Commands that simulate policies and report results; and warm-up, which compiles them before."""
 
 import sys
 import textwrap
@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from thrifty.cli import printing
-from thrifty.cli.options import Instances, Json, OnCluster, Out, Threads
+from thrifty.cli.options import Instances, Json, OnCluster, Out, Several, Threads
 from thrifty.errors import BadFile, InvalidInput, MissingPackage, escaped
 
 if TYPE_CHECKING:
@@ -23,45 +23,34 @@ DEFAULT_HORIZON = 1e4
 def run(
     names: Instances = None,
     policy: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--policy", metavar="SPEC", help="NAME or NAME:KEY=VALUE,...; may be repeated."
-        ),
+        Several, Option(metavar="SPEC", help="NAME or NAME:KEY=VALUE,...; may be repeated.")
     ] = None,
     study: Annotated[
         str | None,
-        typer.Option(
-            "--study", metavar="FILE", help="A study file (TOML); other options override it."
-        ),
+        Option(metavar="FILE", help="A study file (TOML); other options override it."),
     ] = None,
     horizon: Annotated[
-        list[float] | None,
-        typer.Option(help="Rounds per replication, 1e4 by default; may be repeated."),
+        list[float] | None, Option(help="Rounds per replication, 1e4 by default; may be repeated.")
     ] = None,
     replications: Annotated[
-        float | None, typer.Option(help="Number of replications, 100 by default.")
+        float | None, Option(help="Number of replications, 100 by default.")
     ] = None,
     seed: Annotated[
         int | None,
-        typer.Option(
-            help="Random seed, 0 by default; all policies see the same contexts and noise."
-        ),
+        Option(help="Random seed, 0 by default; all policies see the same contexts and noise."),
     ] = None,
     rewards: Annotated[
         str | None,
-        typer.Option(
-            help="gaussian, student (heavy tails), or bernoulli where means lie in [0, 1]."
-        ),
+        Option(help="gaussian, student (heavy tails), or bernoulli where means lie in [0, 1]."),
     ] = None,
     pulls: Annotated[
-        bool,
-        typer.Option("--pulls", help="Keep the pulls of each arm, in --json and in --out."),
+        bool, Option("--pulls", help="Keep the pulls of each arm, in --json and in --out.")
     ] = False,
     threads: Threads = None,
     cluster: OnCluster = None,
     out: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="DIR",
             help="Folder for results and figures; results in it are not computed again.",
         ),
@@ -82,8 +71,11 @@ def run(
     arguments = _arguments(study, names or [], policy or [], options)
     if out is not None:
         MissingPackage.check("thrifty run --out", "pyarrow", "matplotlib")
-    with _resumable(out), _naming(study):
-        played = run_study(**arguments, threads=threads, cluster=cluster, out=out)
+    try:
+        with _resumable(out):
+            played = run_study(**arguments, threads=threads, cluster=cluster, out=out)
+    except InvalidInput as error:  # perhaps about the content of the study file
+        raise error if study is None else BadFile(f"{study}: {error}") from None
     if out is not None:
         from thrifty.report.drawing import save_figure
 
@@ -106,10 +98,9 @@ def _arguments(
     from thrifty.studies.design import read_study
 
     arguments = {"policies": DEFAULT_POLICIES} if study is None else read_study(Path(study))
-    known = [name.partition(":")[0] in POLICIES for name in names]
-    specs = [*policies, *(name for name, policy in zip(names, known, strict=True) if policy)]
-    instances = [name for name, policy in zip(names, known, strict=True) if not policy]
-    options |= {"instances": instances or None, "policies": specs or None}
+    among = [name for name in names if name.partition(":")[0] in POLICIES]
+    instances = [name for name in names if name not in among]
+    options |= {"instances": instances or None, "policies": [*policies, *among] or None}
     arguments |= {key: value for key, value in options.items() if value is not None}
     if "instances" not in arguments:
         raise InvalidInput("run", "name an instance, or a study file with --study FILE")
@@ -118,18 +109,14 @@ def _arguments(
 
 def reproduce(
     quick: Annotated[
-        bool,
-        typer.Option("--quick", help="Horizons up to 1e5, about three minutes; the default."),
+        bool, Option("--quick", help="Horizons up to 1e5, about three minutes; the default.")
     ] = False,
     full: Annotated[
         bool,
-        typer.Option(
-            "--full", help="100 to 2,400 replications, horizons up to 1e7; an hour and a half."
-        ),
+        Option("--full", help="100 to 2,400 replications, horizons up to 1e7; an hour and a half."),
     ] = False,
     only: Annotated[
-        list[str] | None,
-        typer.Option("--only", metavar="NAME", help="Only this panel; may be repeated."),
+        Several, Option(metavar="NAME", help="Only this panel; may be repeated.")
     ] = None,
     out: Out = "reproduction",
     threads: Threads = None,
@@ -142,36 +129,30 @@ def reproduce(
     from thrifty.report.html import write_html
 
     with _resumable(out):
-        reproduction = reproduce_paper(
-            Path(out), full=full, only=only or (), threads=threads, cluster=cluster
-        )
+        workers: dict[str, Any] = {"threads": threads, "cluster": cluster}
+        reproduction = reproduce_paper(Path(out), full=full, only=only or (), **workers)
     path = write_html(reproduction.page, Path(out))
     if as_json:
         printing.print_json([verdict.to_json() for verdict in reproduction.verdicts])
-        return
-    printing.print_verdicts(reproduction.verdicts)
-    print(f"Page: {path}")
+    else:
+        printing.print_verdicts(reproduction.verdicts)
+        print(f"Page: {path}")
 
 
 def arena(
     quick: Annotated[
-        bool, typer.Option("--quick", help="Horizons up to 1e4, some minutes; the default.")
+        bool, Option("--quick", help="Horizons up to 1e4, some minutes; the default.")
     ] = False,
-    full: Annotated[
-        bool, typer.Option("--full", help="Horizons up to 1e6, tails; some hours.")
-    ] = False,
+    full: Annotated[bool, Option("--full", help="Horizons up to 1e6, tails; some hours.")] = False,
     policy: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--policy",
-            metavar="SPEC",
-            help="Compare only this policy with thrifty and lints; may be repeated.",
+        Several,
+        Option(
+            metavar="SPEC", help="Compare only this policy with thrifty and lints; may be repeated."
         ),
     ] = None,
     only: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--only",
+        Several,
+        Option(
             metavar="GROUP",
             help="Group of instances: unseen, kinds or tuned; by default the first two.",
         ),
@@ -202,14 +183,13 @@ def arena(
 def report(
     folder: Annotated[
         str,
-        typer.Argument(
+        Argument(
             metavar="DIR",
             help="A folder made by `thrifty run --out`, `thrifty reproduce` or `thrifty arena`.",
         ),
     ],
     markdown: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Write Markdown and figures instead of HTML."),
+        str | None, Option(metavar="FILE", help="Write Markdown and figures instead of HTML.")
     ] = None,
 ) -> None:
     """Write a self-contained page of results: figures, tables, verdicts, commands to run again."""
@@ -223,6 +203,22 @@ def report(
     else:
         write_markdown(page, Path(markdown))
         print(markdown)
+
+
+def warm_up(
+    processes: Annotated[
+        int | None, Option(min=1, help="How many at once; one per core by default.")
+    ] = None,
+) -> None:
+    """Compile the solver and all policies for this machine, once per version: a minute or two."""
+    from thrifty.studies.executors import cores
+    from thrifty.studies.progress import progress_bar
+    from thrifty.studies.warm_up import PARTS, compile_all
+
+    with progress_bar("compiling", len(PARTS)) as bar:
+        for done, name in enumerate(compile_all(processes or cores()), start=1):
+            bar.advance(text=f"compiled {done} of {len(PARTS)}: {name}")
+    print(f"compiled {len(PARTS)} parts")
 
 
 def _page_of(folder: Path) -> "Page":
@@ -257,18 +253,7 @@ def _resumable(out: str | None) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         if out is not None:
-            print(
-                f"thrifty: interrupted; results so far are in {escaped(out)}: run the same command "
-                "again to continue",
-                file=sys.stderr,
-            )
+            advice = "run the same command again to continue"
+            kept = f"interrupted; results so far are in {escaped(out)}: {advice}"
+            print(f"thrifty: {kept}", file=sys.stderr)
         raise
-
-
-@contextmanager
-def _naming(study: str | None) -> Iterator[None]:
-    """Name the study file, if there is one, in errors about its content."""
-    try:
-        yield
-    except InvalidInput as error:
-        raise error if study is None else BadFile(f"{study}: {error}") from None

@@ -13,42 +13,26 @@ that these call are decorated with `@kernel`: they may not make arrays.
 `check_policy` runs the conformance suite. examples/compiled_policy.py is a whole policy.
 """
 
-from thrifty.compiler.compilation import kernel
-from thrifty.compiler.records import Record, Records
-from thrifty.extending.conformance import CHECKS, check_policy
-from thrifty.numerics.regression import Regression, observe, start_regression, update_arms
-from thrifty.policies.base import Policy
-from thrifty.policies.shared.ledger import Counters, Ledger, Renumbering, start_ledger
-from thrifty.policies.shared.selection import (
-    draw_arm,
-    greedy_arm,
-    least_played_arm,
-    optimistic_arm,
-)
-from thrifty.policies.shared.stubs import Choice, choose, implements, learn, value
-
-__all__ = [
-    "CHECKS",
-    "Choice",
-    "Counters",
-    "Ledger",
-    "Policy",
-    "Record",
-    "Records",
-    "Regression",
-    "Renumbering",
-    "check_policy",
-    "choose",
-    "draw_arm",
-    "greedy_arm",
-    "implements",
-    "kernel",
-    "learn",
-    "least_played_arm",
-    "observe",
-    "optimistic_arm",
-    "start_ledger",
-    "start_regression",
-    "update_arms",
-    "value",
-]
+from thrifty.compiler.compilation import kernel as kernel
+from thrifty.compiler.records import Record as Record
+from thrifty.compiler.records import Records as Records
+from thrifty.extending.conformance import CHECKS as CHECKS
+from thrifty.extending.conformance import check_policy as check_policy
+from thrifty.numerics.regression import Regression as Regression
+from thrifty.numerics.regression import observe as observe
+from thrifty.numerics.regression import start_regression as start_regression
+from thrifty.numerics.regression import update_arms as update_arms
+from thrifty.policies.base import Policy as Policy
+from thrifty.policies.shared.ledger import Counters as Counters
+from thrifty.policies.shared.ledger import Ledger as Ledger
+from thrifty.policies.shared.ledger import Renumbering as Renumbering
+from thrifty.policies.shared.ledger import start_ledger as start_ledger
+from thrifty.policies.shared.selection import draw_arm as draw_arm
+from thrifty.policies.shared.selection import greedy_arm as greedy_arm
+from thrifty.policies.shared.selection import least_played_arm as least_played_arm
+from thrifty.policies.shared.selection import optimistic_arm as optimistic_arm
+from thrifty.policies.shared.stubs import Choice as Choice
+from thrifty.policies.shared.stubs import choose as choose
+from thrifty.policies.shared.stubs import implements as implements
+from thrifty.policies.shared.stubs import learn as learn
+from thrifty.policies.shared.stubs import value as value

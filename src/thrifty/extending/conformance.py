@@ -49,12 +49,10 @@ class LearnerPlayer:
         self.learner = Learner(planned, sets, seed=self.seed, noise=noise)
 
     def choose(self, context: int) -> int:
-        """Let the learner choose."""
         self.decisions.append(self.learner.choose(context))
         return self.decisions[-1].arm
 
     def learn(self, context: int, arm: int, reward: float) -> None:
-        """Let it learn."""
         self.learner.learn(self.decisions[-1], reward)
 
 
@@ -121,10 +119,10 @@ def check_learner(policy: AnyPolicy) -> None:
                 label = policy.labels.index(decision.label)
                 rounds[label] += 1
                 regret[label] += instance.gaps[_row(instance, decision)]
-                same_rounds = np.array_equal(rounds, compiled.rounds[t])
-                same_regret = np.array_equal(regret, compiled.regret[t])
+                same = np.array_equal(rounds, compiled.rounds[t])
+                same = same and np.array_equal(regret, compiled.regret[t])
                 expected = f"the learner to decide as the simulator does in round {t + 1}"
-                _require(instance, same_rounds and same_regret, expected)
+                _require(instance, same, expected)
 
 
 def check_availability(policy: AnyPolicy) -> None:
@@ -215,14 +213,8 @@ CHECKS: tuple[Callable[[AnyPolicy], None], ...] = (
 
 
 def _simulate(instance: Instance, policy: AnyPolicy, replication: int = 0) -> Replication:
-    return simulate(
-        instance,
-        policy,
-        horizon=ROUNDS,
-        seed=SEED,
-        replication=replication,
-        times=np.arange(1, ROUNDS + 1),
-    )
+    n, times = ROUNDS, np.arange(1, ROUNDS + 1)
+    return simulate(instance, policy, horizon=n, seed=SEED, replication=replication, times=times)
 
 
 def _learner(policy: Policy, instance: Instance) -> Learner:

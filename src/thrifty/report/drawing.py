@@ -8,6 +8,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,19 +52,13 @@ _IN_INK: dict[Any, str] = dict.fromkeys((*_INKED, "xtick.color", "ytick.color"),
 def save_figure(figure: "Figure", stem: Path, kinds: Sequence[str] = ("svg", "png")) -> None:
     """Write a figure as stem.svg and stem.png, on a white background."""
     for kind in kinds:
-        write_whole(
-            stem.with_name(f"{stem.name}.{kind}"),
-            svg(figure, stem.name, on="white").replace(INK, "#000000")
-            if kind == "svg"
-            else _png(figure),
-        )
-
-
-def _png(figure: "Figure") -> bytes:
-    image = io.BytesIO()
-    with _without_glyph_warnings():
-        figure.savefig(image, format="png", dpi=150)
-    return image.getvalue()
+        image = io.BytesIO()
+        if kind == "svg":
+            image.write(svg(figure, stem.name, on="white").replace(INK, "#000000").encode())
+        else:
+            with _without_glyph_warnings():
+                figure.savefig(image, format="png", dpi=150)
+        write_whole(stem.with_name(f"{stem.name}.{kind}"), image.getvalue())
 
 
 def svg(figure: "Figure", name: str, *, on: str = "none") -> str:
@@ -81,18 +76,13 @@ def svg(figure: "Figure", name: str, *, on: str = "none") -> str:
 
 def style_of(spec: str, specs: Sequence[str]) -> dict[str, Any]:
     """Colour and dashes of a policy in a figure that shows the policies `specs`."""
-    names = list(dict.fromkeys(other.partition(":")[0] for other in specs))
-    unknown = [name for name in names if name not in COLOURS]
+    names = {other: other.partition(":")[0] for other in specs}
     name = spec.partition(":")[0]
-    variants = sorted(
-        {other for other in specs if other.partition(":")[0] == name},
-        key=lambda other: (other != name, specs.index(other)),
-    )
-    colour = (
-        COLOURS[name]
-        if name in COLOURS
-        else OTHER_COLOURS[unknown.index(name) % len(OTHER_COLOURS)]
-    )
+    variants = [other for other in names if names[other] == name]
+    variants.sort(key=lambda other: other != name)  # without parameters first
+    unknown = [other for other in dict.fromkeys(names.values()) if other not in COLOURS]
+    others = dict(zip(unknown, cycle(OTHER_COLOURS), strict=False))
+    colour = COLOURS[name] if name in COLOURS else others[name]
     return {"color": colour, "linestyle": DASHES[variants.index(spec) % len(DASHES)]}
 
 
@@ -173,10 +163,11 @@ def decades(axis: "Axis") -> None:
     """
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
+    def label(value: float, _: object) -> str:
+        return "10" + f"{round(math.log10(value))}".translate(SUPERSCRIPTS)
+
     axis.set_major_locator(LogLocator())
-    axis.set_major_formatter(
-        FuncFormatter(lambda value, _: "10" + f"{round(math.log10(value))}".translate(SUPERSCRIPTS))
-    )
+    axis.set_major_formatter(FuncFormatter(label))
     axis.set_minor_locator(NullLocator())
 
 
@@ -185,11 +176,8 @@ def plain_ticks(axis: "Axis") -> None:
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
     low, high = axis.get_view_interval()
-    axis.set_major_locator(
-        LogLocator(
-            subs=(1.0,) if high > 200 * low else (1.0, 3.0) if high > 20 * low else (1.0, 2.0, 5.0)
-        )
-    )
+    subs = (1.0,) if high > 200 * low else (1.0, 3.0) if high > 20 * low else (1.0, 2.0, 5.0)
+    axis.set_major_locator(LogLocator(subs=subs))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
     axis.set_minor_locator(NullLocator())
 

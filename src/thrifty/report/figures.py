@@ -7,15 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from thrifty.numerics.arrays import Floats
-from thrifty.report.drawing import (
-    decades,
-    panels,
-    plain_ticks,
-    policy_rows,
-    style_of,
-    text,
-    with_legend,
-)
+from thrifty.report import drawing
+from thrifty.report.drawing import decades, panels, plain_ticks, style_of, text, with_legend
 from thrifty.studies.results import Result
 
 if TYPE_CHECKING:
@@ -45,11 +38,11 @@ def ratio_figure(results: Sequence[Result]) -> "Figure":
 def labels_figure(results: Sequence[Result]) -> "Figure":
     """Mean regret over time, split by label: one panel per result with several labels."""
     split = [result for result in results if len(result.labels) > 1]
-    return with_legend(
-        panels(
-            split, _draw_labels, title=lambda result: f"{result.policy} on {result.instance.name}"
-        )
-    )
+
+    def title(result: Result) -> str:
+        return f"{result.policy} on {result.instance.name}"
+
+    return with_legend(panels(split, _draw_labels, title=title))
 
 
 def tail_figure(results: Sequence[Result]) -> "Figure":
@@ -82,8 +75,7 @@ def _draw_regret(axes: "Axes", results: Sequence[Result], policies: Sequence[str
     last = max(result.horizon for result in shown)
     first, curves = max(1, last // 10**4), []
     for result in shown:
-        mean = _draw_mean(axes, result, policies)
-        curves.append(mean[result.times >= first])
+        curves.append(_draw_mean(axes, result, policies)[result.times >= first])
     for result in results:
         if result.horizon < last:
             colour = style_of(result.policy, policies)["color"]
@@ -169,7 +161,7 @@ def _draw_tail(axes: "Axes", results: Sequence[Result], policies: Sequence[str])
     if min(min(result.median, result.mean) for result in results) > 0:
         axes.set_xscale("log")
         plain_ticks(axes.xaxis)
-    policy_rows(axes, [result.policy for result in reversed(results)])
+    drawing.policy_rows(axes, [result.policy for result in reversed(results)])
 
 
 def _draw_sensitivity(axes: "Axes", results: Sequence[Result], policies: Sequence[str]) -> None:
@@ -184,7 +176,7 @@ def _draw_sensitivity(axes: "Axes", results: Sequence[Result], policies: Sequenc
         plain_ticks(axes.xaxis)
     else:
         axes.set_xlim(0, None)
-    policy_rows(axes, [result.policy for result in reversed(results)])
+    drawing.policy_rows(axes, [result.policy for result in reversed(results)])
 
 
 def _draw_horizons(

@@ -41,9 +41,7 @@ def _render(page: Page, bar: Bar) -> str:
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    template = environment.from_string(
-        files("thrifty.report").joinpath("page.html").read_text(encoding="utf-8")
-    )
+    source = files("thrifty.report").joinpath("page.html").read_text(encoding="utf-8")
 
     def panels(picture: Picture) -> list[str]:
         figures = []
@@ -52,9 +50,8 @@ def _render(page: Page, bar: Bar) -> str:
             bar.advance()
         return figures
 
-    return template.render(
-        page=page, panels=panels, result_table=result_table, long_table=LONG_TABLE
-    )
+    names = {"page": page, "result_table": result_table, "long_table": LONG_TABLE}
+    return environment.from_string(source).render(names, panels=panels)
 
 
 def _inline(figure: "Figure", name: str) -> str:

@@ -31,11 +31,9 @@ def wrapped(block: str) -> str:
     if block.startswith(("#", "|", "![")):
         return block
     is_list = block.startswith("- ")
+    indent = "  " if is_list else ""
     wrapper = textwrap.TextWrapper(
-        WIDTH,
-        subsequent_indent="  " if is_list else "",
-        break_long_words=False,
-        break_on_hyphens=False,
+        WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
     )
     return "\n".join(map(wrapper.fill, block.split("\n") if is_list else [block]))
 
@@ -75,18 +73,11 @@ def statement_blocks(statement: Statement) -> list[str]:
 
 def _numbers(page: Page) -> list[dict[str, Any]]:
     """One entry per result; `first` is the regret of the first replication, to the last bit."""
+    kept = ("rewards", "policy", "horizon", "replications", "mean", "se")
     return [
-        {
-            "section": section.name,
-            "instance": result.instance.name,
-            "rewards": result.rewards,
-            "policy": result.policy,
-            "horizon": result.horizon,
-            "replications": result.replications,
-            "mean": result.mean,
-            "se": result.se,
-            "first": float(result.final[0]),
-        }
+        {"section": section.name, "instance": result.instance.name}
+        | {name: getattr(result, name) for name in kept}
+        | {"first": float(result.final[0])}
         for section in page.sections
         for result in (*section.results, *section.kept)
     ]
@@ -108,11 +99,9 @@ def _section(section: Section) -> list[str]:
 
 
 def _table(table: Table) -> str:
-    head = [
-        f"| {' | '.join(table.headers)} |",
-        f"|{'|'.join('---' if i < table.words else '---:' for i in range(len(table.headers)))}|",
-    ]
-    return "\n".join([*head, *(f"| {' | '.join(map(_cell, row))} |" for row in table.rows)])
+    sides = ["---" if i < table.words else "---:" for i in range(len(table.headers))]
+    rows = (f"| {' | '.join(map(_cell, row))} |" for row in table.rows)
+    return "\n".join([f"| {' | '.join(table.headers)} |", f"|{'|'.join(sides)}|", *rows])
 
 
 def _cell(text: str) -> str:
@@ -130,8 +119,4 @@ def _code(text: str) -> str:
 def _anchor(name: str, page: Page) -> str:
     """The link to a section, as Markdown renderers derive it from the title."""
     title = next((section.title for section in page.sections if section.name == name), "")
-    return "".join(
-        character
-        for character in title.lower().replace(" ", "-")
-        if character.isalnum() or character == "-"
-    )
+    return "".join(c for c in title.lower().replace(" ", "-") if c.isalnum() or c == "-")

@@ -8,15 +8,8 @@ from typing import TYPE_CHECKING
 
 from thrifty.errors import escaped
 from thrifty.files import make_folder
+from thrifty.report import figures as draw
 from thrifty.report.drawing import save_figure
-from thrifty.report.figures import (
-    labels_figure,
-    longest,
-    ratio_figure,
-    regret_figure,
-    sensitivity_figure,
-    tail_figure,
-)
 from thrifty.report.wording import count, plain, printable, with_error
 from thrifty.studies.progress import Bar
 from thrifty.studies.results import Result
@@ -27,18 +20,18 @@ if TYPE_CHECKING:
 DrawFigure = Callable[[Sequence[Result]], "Figure"]
 FIGURES: dict[str, tuple[DrawFigure, str]] = {
     "regret": (
-        regret_figure,
+        draw.regret_figure,
         "Mean regret, shaded by its standard error; dots show the final regret of runs with a "
         "shorter horizon. C log n is the leading term of the lower bound.",
     ),
     "ratio": (
-        ratio_figure,
+        draw.ratio_figure,
         "R(n) / log n with its standard error. In the limit, no consistent policy is below C.",
     ),
-    "sensitivity": (sensitivity_figure, "Mean regret with two standard errors."),
-    "labels": (labels_figure, "Mean regret, split by the reason for which arms were played."),
+    "sensitivity": (draw.sensitivity_figure, "Mean regret with two standard errors."),
+    "labels": (draw.labels_figure, "Mean regret, split by the reason for which arms were played."),
     "tail": (
-        tail_figure,
+        draw.tail_figure,
         "Median, mean, 95th percentile and worst run at the longest horizon.",
     ),
 }
@@ -46,39 +39,27 @@ FIGURES: dict[str, tuple[DrawFigure, str]] = {
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure on a page: in one piece as a file, and one panel per instance on an HTML page.
+    """A figure on a page: in one piece as a file, and one panel per instance on an HTML page."""
 
-    Attributes
-    ----------
-    name : the name of its file, without suffix
-    draw : draws the figure of some results
-    caption : the text below it
-    results : what it shows
-    by_instance : whether it can be drawn one instance at a time
-    """
-
-    name: str
+    name: str  # of its file, without suffix
     draw: DrawFigure
-    caption: str
+    caption: str  # the text below it
     results: tuple[Result, ...]
-    by_instance: bool = True
+    by_instance: bool = True  # whether it can be drawn one instance at a time
 
     def panels(self) -> list[tuple[str, tuple[Result, ...]]]:
         """Unique names and results of the figures on an HTML page."""
         if not self.by_instance:
             return [(self.name, self.results)]
-        names = dict.fromkeys(result.instance.name for result in self.results)
-        groups = [
-            tuple(result for result in self.results if result.instance.name == name)
-            for name in names
-        ]
-        return [(f"{self.name}-{i}", group) for i, group in enumerate(groups)]
+        groups: dict[str, tuple[Result, ...]] = {}
+        for result in self.results:
+            groups[result.instance.name] = (*groups.get(result.instance.name, ()), result)
+        return [(f"{self.name}-{i}", group) for i, group in enumerate(groups.values())]
 
 
 def picture(kind: str, name: str, results: Sequence[Result]) -> Picture:
     """A picture of one of the kinds in FIGURES."""
-    draw, caption = FIGURES[kind]
-    return Picture(name, draw, caption, tuple(results))
+    return Picture(name, *FIGURES[kind], tuple(results))
 
 
 @dataclass(frozen=True)
@@ -92,57 +73,33 @@ class Table:
 
 @dataclass(frozen=True)
 class Statement:
-    """A statement with a verdict.
+    """A statement with a verdict."""
 
-    Attributes
-    ----------
-    name : unique, for links
-    section : the name of the section that shows it
-    text : the statement
-    where : its source
-    mark : a character in front of the verdict
-    tone : `good`, `half`, `open` or `bad`; decides the colour
-    words : the verdict
-    cases : a table of what decides the verdict
-    remark : a note below them
-    """
-
-    name: str
-    section: str
+    name: str  # unique, for links
+    section: str  # the name of the section that shows it
     text: str
-    where: str
-    mark: str
-    tone: str
-    words: str
-    cases: Table | None = None
-    remark: str = ""
+    where: str  # its source
+    mark: str  # a character in front of the verdict
+    tone: str  # `good`, `half`, `open` or `bad`; decides the colour
+    words: str  # the verdict
+    cases: Table | None = None  # what decides the verdict
+    remark: str = ""  # a note below them
 
 
 @dataclass(frozen=True)
 class Section:
-    """A section of a page.
+    """A section of a page; tables, pictures and statements are shown in this order."""
 
-    Attributes
-    ----------
-    name, title : for links, and the heading
-    where : the source of what it shows
-    text : a paragraph
-    tables, pictures, statements : shown in this order
-    results : shown as a table, and kept with a page in Markdown to detect when it is stale
-    kept : results that are kept in the same way, but not shown
-    rerun : the command that computes the results again
-    """
-
-    name: str
+    name: str  # for links
     title: str
-    where: str = ""
-    text: str = ""
+    where: str = ""  # the source of what it shows
+    text: str = ""  # a paragraph
     tables: tuple[Table, ...] = ()
     pictures: tuple[Picture, ...] = ()
-    results: tuple[Result, ...] = ()
-    kept: tuple[Result, ...] = ()
+    results: tuple[Result, ...] = ()  # a table; kept with Markdown to detect when it is stale
+    kept: tuple[Result, ...] = ()  # kept in the same way, but not shown
     statements: tuple[Statement, ...] = ()
-    rerun: str = ""
+    rerun: str = ""  # the command that computes the results again
 
 
 @dataclass(frozen=True)
@@ -183,33 +140,23 @@ def _result_row(result: Result) -> tuple[str, ...]:
 def study_page(results: Sequence[Result], folder: Path) -> Page:
     """The page of a study that is kept in a folder."""
     file = folder / "study.toml"
-    rerun = (
-        escaped(shlex.join(["thrifty", "run", "--study", str(file), "--out", str(folder)]))
-        if file.exists()
-        else ""
-    )
-    several = len({result.horizon for result in results}) > 1
-    pictures = [picture(kind, kind, results) for kind in ("regret", *(["ratio"] * several))]
-    sections = [
-        Section("regret", "Regret", pictures=tuple(pictures), results=tuple(results), rerun=rerun)
-    ]
-    split = [result for result in longest(results) if len(result.labels) > 1]
+    words = ["thrifty", "run", "--study", str(file), "--out", str(folder)]
+    rerun = escaped(shlex.join(words)) if file.exists() else ""
+    kinds = ("regret", "ratio") if len({result.horizon for result in results}) > 1 else ("regret",)
+    pictures, shown = tuple(picture(kind, kind, results) for kind in kinds), tuple(results)
+    sections = [Section("regret", "Regret", pictures=pictures, results=shown, rerun=rerun)]
+    split = [result for result in draw.longest(results) if len(result.labels) > 1]
     if split:
-        figures = tuple(picture("labels", f"labels-{i}", [item]) for i, item in enumerate(split))
-        sections.append(Section("labels", "Regret by label", pictures=figures))
+        by_label = tuple(picture("labels", f"labels-{i}", [item]) for i, item in enumerate(split))
+        sections.append(Section("labels", "Regret by label", pictures=by_label))
     tail = picture("tail", "tail", results)
     sections.append(Section("tail", "Distribution of the regret", pictures=(tail,)))
-    return Page("A study", (_study_lead(results),), tuple(sections))
-
-
-def _study_lead(results: Sequence[Result]) -> str:
+    policies = count(len({result.policy for result in results}), "policy", "policies")
+    instances = count(len({result.instance.name for result in results}), "instance")
     first = results[0]
-    instances = len({result.instance.name for result in results})
-    policies = len({result.policy for result in results})
-    return (
-        f"{count(policies, 'policy', 'policies')} on {count(instances, 'instance')}: "
-        f"{count(first.replications, 'replication')}, seed {first.seed}, {first.rewards} rewards."
-    )
+    scale = f"{count(first.replications, 'replication')}, seed {first.seed}"
+    lead = f"{policies} on {instances}: {scale}, {first.rewards} rewards."
+    return Page("A study", (lead,), tuple(sections))
 
 
 def save_figures(page: Page, folder: Path, bar: Bar, kinds: tuple[str, ...]) -> None:

@@ -37,22 +37,14 @@ BLOCK_TERMS = 1 << 25  # products x_i V^-1_ij x_j between them, roughly: a tenth
 
 @dataclass(frozen=True)
 class Replication:
-    """The outcome of one replication.
+    """The outcome of one replication."""
 
-    Attributes
-    ----------
-    times : (c,) checkpoints, the last is the horizon
-    rounds, regret : (c, L) up to each checkpoint, by label
-    pulls : (c, k) up to each checkpoint, by row of the action sets; (c, 0) if not kept
-    solves, unsolved : solves of the allocation program, and those that missed its tolerance
-    """
-
-    times: Ints
-    rounds: Ints
-    regret: Floats
-    pulls: Ints
-    solves: int
-    unsolved: int
+    times: Ints  # (c,) checkpoints, the last is the horizon
+    rounds: Ints  # (c, L) up to each checkpoint, by label
+    regret: Floats  # (c, L) up to each checkpoint, by label
+    pulls: Ints  # (c, k) up to each checkpoint, by row of the action sets; (c, 0) if not kept
+    solves: int  # of the allocation program
+    unsolved: int  # those of them that missed its tolerance
 
 
 Tick = Callable[[int], None]  # called now and then with the rounds played since the last call
@@ -82,8 +74,6 @@ def simulate(
 ) -> Replication:
     """Let a policy play an instance; regret is against the best arm under the present theta.
 
-    Parameters
-    ----------
     pulls : whether to keep the pulls of each arm
     times : (c,) checkpoints, the last is the horizon
     rounds : play only the first so many; all by default

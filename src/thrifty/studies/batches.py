@@ -1,6 +1,6 @@
 """Batches of replications: the results of chunks, and how they are combined."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,26 +13,15 @@ ARRAYS = ("regret", "rounds", "pulls", "solves", "unsolved")
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Results of r consecutive replications at c checkpoints, split by L labels.
+    """Results of r consecutive replications at c checkpoints, split by L labels."""
 
-    Attributes
-    ----------
-    first : number of the first replication
-    regret : (r, c, L) cumulative pseudo-regret at each checkpoint
-    rounds : (r, c, L) cumulative number of rounds at each checkpoint
-    pulls : (r, c, k) cumulative pulls at each checkpoint, by row of the action sets; k = 0 if not
-        kept
-    solves, unsolved : (r,) solves of the allocation program, and those that missed its tolerance
-    seconds : computing time, divided by the number of threads that worked at the same time
-    """
-
-    first: int
-    regret: Floats
-    rounds: Ints
-    pulls: Ints
-    solves: Ints
-    unsolved: Ints
-    seconds: float
+    first: int  # number of the first replication
+    regret: Floats  # (r, c, L) cumulative pseudo-regret at each checkpoint
+    rounds: Ints  # (r, c, L) cumulative number of rounds at each checkpoint
+    pulls: Ints  # (r, c, k) cumulative pulls by row of the action sets; k = 0 if not kept
+    solves: Ints  # (r,) solves of the allocation program
+    unsolved: Ints  # (r,) those of them that missed its tolerance
+    seconds: float  # computing time, divided by the number of threads that worked at the same time
 
     @property
     def stop(self) -> int:
@@ -67,9 +56,5 @@ def assemble(batches: Iterable[Batch], replications: int) -> Batch:
         if stop > reached:
             parts.append(batch.part(reached, stop))
             reached = stop
-    return _join(parts)
-
-
-def _join(parts: Sequence[Batch]) -> Batch:
     arrays = {name: np.concatenate([getattr(part, name) for part in parts]) for name in ARRAYS}
     return Batch(first=parts[0].first, seconds=sum(part.seconds for part in parts), **arrays)

@@ -62,15 +62,19 @@ class StudyDesign:
         return cls(instances, policies, **settings)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.pulls, bool | np.bool_):
+            raise InvalidInput.expected("pulls", "true or false", self.pulls)
+        horizons = _as_list(self.horizon, "horizon")
         for name, checked in {
             "instances": tuple(map(_problem, _as_list(self.instances, "instances"))),
-            "policies": tuple(map(_policy, _as_list(self.policies, "policies"))),
-            "horizon": tuple(
-                whole_number(n, "horizon", MOST_ROUNDS) for n in _as_list(self.horizon, "horizon")
+            "policies": tuple(
+                named_policy(item) if isinstance(item, str) else item
+                for item in _as_list(self.policies, "policies")
             ),
+            "horizon": tuple(whole_number(n, "horizon", MOST_ROUNDS) for n in horizons),
             "replications": whole_number(self.replications, "replications", MOST_REPLICATIONS),
             "seed": whole_number(self.seed, "seed", 2**63, least=0),
-            "pulls": _flag(self.pulls, "pulls"),
+            "pulls": bool(self.pulls),
         }.items():
             object.__setattr__(self, name, checked)
         for problem in self.instances:
@@ -85,15 +89,12 @@ class StudyDesign:
         """Raise InvalidInput if pulls differ in shape between replications, or fill the memory."""
         for problem in self.instances:
             if isinstance(problem, Ensemble) and problem.sizes_vary:
-                raise InvalidInput(
-                    "pulls", f"cannot be kept: instances of {problem.name} differ in their arms"
-                )
+                why = f"instances of {problem.name} differ in their arms"
+                raise InvalidInput("pulls", f"cannot be kept: {why}")
         points = sum(len(task.times) * task.kept_rows for task in self.tasks())
         if (numbers := self.replications * points) > MOST_PULLS:
-            of = "replications x checkpoints x arms"
-            raise InvalidInput(
-                "pulls", f"cannot be kept: {numbers:,} numbers ({of}), at most {MOST_PULLS:,}"
-            )
+            why = f"{numbers:,} numbers (replications x checkpoints x arms)"
+            raise InvalidInput("pulls", f"cannot be kept: {why}, at most {MOST_PULLS:,}")
 
     def tasks(self) -> list[Task]:
         """Every policy on every instance, for every horizon."""
@@ -145,9 +146,9 @@ def read_study(path: Path) -> dict[str, Any]:
             error = InvalidInput.expected(key, "a list of names", document[key])
             raise BadFile(f"{path}, line {_line(text, key)}: {error}")
         document[key] = names
+    beside = path.parent
     document["instances"] = [
-        str(path.parent / name) if name.endswith(".toml") else name
-        for name in document["instances"]
+        str(beside / n) if n.endswith(".toml") else n for n in document["instances"]
     ]
     return document
 
@@ -165,16 +166,6 @@ def _problem(item: Any) -> Problem:
     if not isinstance(problem, Instance | Ensemble):
         raise InvalidInput.expected("instances", "thrifty.Instance, or the name of one", item)
     return problem
-
-
-def _policy(item: Any) -> AnyPolicy:
-    return named_policy(item) if isinstance(item, str) else item
-
-
-def _flag(value: bool, where: str) -> bool:
-    if not isinstance(value, bool | np.bool_):
-        raise InvalidInput.expected(where, "true or false", value)
-    return bool(value)
 
 
 def _as_list(items: Any, where: str) -> list[Any]:

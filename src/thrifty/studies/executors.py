@@ -11,7 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import replace
 from functools import partial
 from threading import Event, Thread
-from typing import Any, Protocol
+from typing import Any
 
 from thrifty.compiler.fingerprints import installed_code
 from thrifty.errors import InvalidInput, MissingPackage, ThriftyError, Unreachable
@@ -23,27 +23,16 @@ CONNECT_TIMEOUT, RESPONSE_TIMEOUT = 3, 5
 WORKERS_TIMEOUT = 8  # for the scheduler to have a first worker
 POLL_INTERVAL = 2  # between two checks of the workers while no result arrives
 LOST_TIMEOUT = 60  # after which a study ends when the cluster has no workers left
+AGAIN = "run the same command again to continue"
 
 ChunkTick = Callable[[Chunk, int], None]  # called with rounds of a chunk since its last call
 Arriving = Generator[tuple[Chunk, Batch], None, None]  # in order of completion; closing cancels
 
 
-class Executor(Protocol):
-    """Computes chunks, in any order."""
-
-    local: bool  # whether chunks are computed in this process
-
-    def run(self, chunks: Sequence[Chunk], tick: ChunkTick) -> Arriving:
-        """Yield each chunk with its batch."""
-
-    def close(self) -> None:
-        """Release connections."""
-
-
 class Threads:
     """Threads of this process; compiled policies run in them in parallel."""
 
-    local = True
+    local = True  # chunks are computed in this process
 
     def __init__(self, count: int | None = None) -> None:
         self.count = cores() if count is None else count
@@ -52,7 +41,7 @@ class Threads:
         """Do nothing: threads end with `run`."""
 
     def run(self, chunks: Sequence[Chunk], tick: ChunkTick) -> Arriving:
-        """Yield each chunk with its batch."""
+        """Yield each chunk with its batch, in any order."""
         cancelled = Event()
 
         def check(chunk: Chunk, rounds: int) -> None:
@@ -62,9 +51,7 @@ class Threads:
 
         with ThreadPoolExecutor(self.count) as pool:
             try:
-                pending = {
-                    pool.submit(compute, chunk, partial(check, chunk)): chunk for chunk in chunks
-                }
+                pending = {pool.submit(compute, c, partial(check, c)): c for c in chunks}
                 for future in as_completed(pending):
                     yield pending.pop(future), _per_thread(future.result(), self.count)
             finally:
@@ -92,36 +79,32 @@ class Cluster:
         logging.getLogger("distributed").setLevel(logging.CRITICAL)
         try:
             socket.create_connection((place[1], int(place[2])), timeout=CONNECT_TIMEOUT).close()
-            self.client: Any = _within(
-                RESPONSE_TIMEOUT,
-                lambda: distributed.Client(address, timeout=RESPONSE_TIMEOUT, set_as_default=False),
-            )
+            timed = {"timeout": RESPONSE_TIMEOUT, "set_as_default": False}
+            connect = partial(distributed.Client, address, **timed)
+            self.client: Any = _within(RESPONSE_TIMEOUT, connect)
         except Exception as error:  # Dask raises many kinds
-            raise Unreachable(
-                f"cluster {address}: no Dask scheduler responds at this address "
-                f"({' '.join(str(error).split())[:90] or 'timeout'})"
-            ) from None
+            why = " ".join(str(error).split())[:90] or "timeout"
+            raise self._failed(f"no Dask scheduler responds at this address ({why})") from None
 
     def close(self) -> None:
-        """Disconnect from the scheduler."""
         self.client.close()
 
+    def _failed(self, why: str) -> Unreachable:
+        return Unreachable(f"cluster {self.address}: {why}")
+
     def run(self, chunks: Sequence[Chunk], tick: ChunkTick) -> Arriving:
-        """Yield each chunk with its batch."""
+        """Yield each chunk with its batch, in any order."""
         import distributed
 
         threads = self._threads()
         with warnings.catch_warnings():
             # an instance with very many arms
             warnings.filterwarnings("ignore", message="Sending large graph")
-            futures = {
-                self.client.submit(compute_remotely, chunk, installed_code(), pure=False): chunk
-                for chunk in chunks
-            }
+            remotely = partial(self.client.submit, compute_remotely, pure=False)
+            futures = {remotely(chunk, installed_code()): chunk for chunk in chunks}
         try:
-            arriving = distributed.as_completed(
-                list(futures), loop=self.client.loop, with_results=True
-            )
+            loop = self.client.loop
+            arriving = distributed.as_completed(list(futures), loop=loop, with_results=True)
             for future, batch in self._completed(arriving):
                 chunk = futures.pop(future)
                 tick(chunk, chunk.rounds)
@@ -134,10 +117,8 @@ class Cluster:
         try:
             self.client.wait_for_workers(1, timeout=WORKERS_TIMEOUT)
         except TimeoutError:
-            raise Unreachable(
-                f"cluster {self.address}: the scheduler has no workers; start some "
-                f"with: dask worker {self.address}"
-            ) from None
+            advice = f"start some with: dask worker {self.address}"
+            raise self._failed(f"the scheduler has no workers; {advice}") from None
         return sum(self.client.nthreads().values())
 
     def _completed(self, arriving: Any) -> Iterator[tuple[Any, Batch]]:
@@ -153,10 +134,7 @@ class Cluster:
                 if self.client.status == "running" and self.client.nthreads():
                     seen = now
                 elif now - seen > LOST_TIMEOUT:
-                    raise Unreachable(
-                        f"cluster {self.address}: no workers are left; run the same command again "
-                        "to continue"
-                    )
+                    raise self._failed(f"no workers are left; {AGAIN}")
             else:
                 time.sleep(0.02)
 
@@ -167,15 +145,13 @@ class Cluster:
         except ThriftyError:
             raise
         except Exception as error:  # a worker may raise anything
-            raise Unreachable(
-                f"cluster {self.address}: a worker failed: {type(error).__name__}: {error}"
-            ) from error
+            raise self._failed(f"a worker failed: {type(error).__name__}: {error}") from error
         if future.cancelled():
-            raise Unreachable(
-                f"cluster {self.address}: the scheduler lost the work; run the same command again "
-                "to continue"
-            )
+            raise self._failed(f"the scheduler lost the work; {AGAIN}")
         return future, batch
+
+
+Executor = Threads | Cluster
 
 
 def _within(seconds: float, make: Callable[[], Any]) -> Any:
@@ -209,8 +185,6 @@ def _per_thread(batch: Batch, threads: int) -> Batch:
 def compute_remotely(chunk: Chunk, code: str) -> Batch:
     """Compute a chunk on another machine, unless its code differs from the caller's."""
     if installed_code() != code:
-        raise Unreachable(
-            "a worker of the cluster has another version of thrifty, NumPy or Numba: "
-            "install the same versions on all machines"
-        )
+        why = "a worker of the cluster has another version of thrifty, NumPy or Numba"
+        raise Unreachable(f"{why}: install the same versions on all machines")
     return compute(chunk)

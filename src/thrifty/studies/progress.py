@@ -24,22 +24,19 @@ class Bar:
     ) -> None:
         """Add to the amount that is done; optionally replace the text before and after the bar."""
         if self._display is not None:
-            fields: dict[str, Any] = {} if note is None else {"note": note}
-            line = None if text is None else escaped(text)
             # a new text is shown at once, however short the step
-            refresh = text is not None
-            self._display.update(
-                self._task, advance=amount, description=line, refresh=refresh, **fields
-            )
+            changes: dict[str, Any] = {"advance": amount, "refresh": text is not None}
+            if text is not None:
+                changes["description"] = escaped(text)
+            if note is not None:
+                changes["note"] = note
+            self._display.update(self._task, **changes)
 
 
 @contextmanager
 def progress_bar(text: str, total: float, *, show: bool | None = None) -> Iterator[Bar]:
-    """Show a bar while the body runs; it disappears at the end.
+    """Show a bar after a text while the body runs; it disappears at the end.
 
-    Parameters
-    ----------
-    text : shown before the bar
     total : the sum of the amounts that the body will pass to `advance`
     show : whether to show it; by default if standard error is a terminal
     """

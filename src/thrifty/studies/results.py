@@ -18,6 +18,9 @@ from thrifty.studies.batches import ARRAYS, Batch
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+_SETTING = ("policy", "horizon", "replications", "seed", "rewards")
+STATISTICS = ("mean", "se", "median", "p95", "max")
+
 
 @dataclass(frozen=True)
 class Result:
@@ -104,11 +107,9 @@ class Result:
     @property
     def se(self) -> float:
         """Standard error of the mean; NaN for a single replication."""
-        return (
-            float(self.final.std(ddof=1)) / math.sqrt(self.replications)
-            if self.replications > 1
-            else math.nan
-        )
+        if self.replications == 1:
+            return math.nan
+        return float(self.final.std(ddof=1)) / math.sqrt(self.replications)
 
     @property
     def median(self) -> float:
@@ -128,11 +129,9 @@ class Result:
     @property
     def ratio(self) -> float | None:
         """R(n) / (C log n); None where C is 0 or unknown."""
-        return (
-            self.mean / (self.constant * math.log(self.horizon))
-            if self.constant and self.horizon > 1
-            else None
-        )
+        if not self.constant or self.horizon == 1:
+            return None
+        return self.mean / (self.constant * math.log(self.horizon))
 
     @property
     def rounds_per_second(self) -> float:
@@ -144,17 +143,16 @@ class Result:
         Columns: instance, policy, horizon, replicate, round, regret.
         """
         replications, points = self.curves.shape
-        return frame(
-            "result.to_frame()",
-            {
-                "instance": self.instance.name,
-                "policy": self.policy,
-                "horizon": self.horizon,
-                "replicate": np.repeat(np.arange(replications), points),
-                "round": np.tile(self.times, replications),
-                "regret": self.curves.ravel(),
-            },
-        )
+        columns = {
+            "replicate": np.repeat(np.arange(replications), points),
+            "round": np.tile(self.times, replications),
+            "regret": self.curves.ravel(),
+        }
+        return frame("result.to_frame()", self._values("policy", "horizon") | columns)
+
+    def _values(self, *names: str) -> dict[str, Any]:
+        """The name of the instance, and attributes by name."""
+        return {"instance": self.instance.name} | {name: getattr(self, name) for name in names}
 
     def __repr__(self) -> str:
         name = shortened(self.instance.name or "unnamed")
@@ -182,20 +180,7 @@ class Result:
         """
         means = self.curves.mean(axis=0)
         rounds, regret = self.rounds[:, -1].mean(axis=0), self.regret[:, -1].mean(axis=0)
-        return {
-            "instance": self.instance.name,
-            "policy": self.policy,
-            "horizon": self.horizon,
-            "replications": self.replications,
-            "seed": self.seed,
-            "rewards": self.rewards,
-            "mean": self.mean,
-            "se": None if math.isnan(self.se) else self.se,
-            "median": self.median,
-            "p95": self.p95,
-            "max": self.max,
-            "constant": self.constant,
-            "ratio": self.ratio,
+        entry = self._values(*_SETTING, *STATISTICS, "constant", "ratio") | {
             "checkpoints": {
                 str(t): float(mean) for t, mean in zip(self.times.tolist(), means, strict=True)
             },
@@ -207,14 +192,13 @@ class Result:
             "unsolved": float(self.unsolved.mean()),
             "seconds": self.seconds,
             "rounds_per_second": self.rounds_per_second,
-        } | self._optional_json()
-
-    def _optional_json(self) -> dict[str, Any]:
-        """The keys of the entry that only some results have."""
-        optional: dict[str, Any] = {"chunks": self.chunks} if self.chunks else {}
+        }
+        if math.isnan(self.se):
+            entry["se"] = None
+        if self.chunks:
+            entry["chunks"] = self.chunks
         if self.pulls.shape[2]:
             # the sets of an ensemble have the same sizes in all replications
             sets = instance_of(self.instance, self.seed, 0).sets
-            means = self.pulls[:, -1].mean(axis=0)
-            optional["pulls"] = [arms.tolist() for arms in sets.split(means)]
-        return optional
+            entry["pulls"] = [arms.tolist() for arms in sets.split(self.pulls[:, -1].mean(axis=0))]
+        return entry

@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     import pyarrow
     from pyarrow import parquet
 
+Identity = dict[str, Any]  # of a task
+Belongs = Callable[[Identity], bool]
+RowsOf = Callable[[Identity], int]
+
 FORMAT = 2
 _TASK = {1: "question", 2: "task"}  # by format: the key of the task's identity
 _COLUMNS, _WIDTH = 9, 16  # columns of a file without pulls, and bytes of a number at most
@@ -72,9 +76,7 @@ class ResultStore:
         batches = []
         for path in _files(self.home(task)):
             try:
-                _, batch = _from_parquet(
-                    path, lambda identity: identity == task.identity, lambda _: task.kept_rows
-                )
+                _, batch = _from_parquet(path, task.identity.__eq__, lambda _: task.kept_rows)
                 batches.append(batch)
             except _Untrusted as error:
                 _set_aside(path, str(error))
@@ -119,9 +121,8 @@ def _set_aside(path: Path, why: str) -> None:
     except FileNotFoundError:
         return  # a concurrent run has renamed it
     except OSError as error:
-        raise BadFile(
-            f"{path}: {why}, and it cannot be set aside: {error.strerror or error}"
-        ) from None
+        reason = f"{why}, and it cannot be set aside: {error.strerror or error}"
+        raise BadFile(f"{path}: {reason}") from None
     warnings.warn(f"{path}: {why}; set aside as {aside.name}", SetAside, stacklevel=3)
 
 
@@ -144,9 +145,7 @@ def _to_parquet(identity: dict[str, Any], batch: Batch) -> bytes:
     return file.getvalue()
 
 
-def _from_parquet(
-    path: Path, belongs: Callable[[dict[str, Any]], bool], rows_of: Callable[[dict[str, Any]], int]
-) -> tuple[dict[str, Any], Batch]:
+def _from_parquet(path: Path, belongs: Belongs, rows_of: RowsOf) -> tuple[Identity, Batch]:
     """The identity of the task, which must belong here, and the batch in a file, verified.
 
     rows_of: the number of rows of the action sets (k) of a task that keeps pulls.
@@ -163,26 +162,20 @@ def _from_parquet(
     except PermissionError as error:
         raise BadFile(f"{path}: {error.strerror or error}") from None
     except (OSError, ValueError, pyarrow.ArrowException) as error:
-        raise _Untrusted(
-            f"not a readable Parquet file ({' '.join(str(error).split())[:80]})"
-        ) from None
+        why = " ".join(str(error).split())[:80]
+        raise _Untrusted(f"not a readable Parquet file ({why})") from None
     with _as_untrusted():
         identity = head[_TASK[head["format"]]]
         batch = _batch(table, head, shape)
-        sound = (
-            head["digest"] == _digest(identity, batch)
-            and path.name == _name(batch)
-            and _table(identity, batch).equals(table)
-        )
+        same = head["digest"] == _digest(identity, batch) and path.name == _name(batch)
+        sound = same and _table(identity, batch).equals(table)
     if not sound:
         raise _Untrusted("its numbers do not match its digest")
     return identity, batch
 
 
 def _head(
-    file: "parquet.ParquetFile",
-    belongs: Callable[[dict[str, Any]], bool],
-    rows_of: Callable[[dict[str, Any]], int],
+    file: "parquet.ParquetFile", belongs: Belongs, rows_of: RowsOf
 ) -> tuple[dict[str, Any], _Shape]:
     """What a file says about itself, and can have: numbers are decompressed only afterwards."""
     with _as_untrusted():
@@ -196,16 +189,15 @@ def _head(
     k = rows_of(identity) if identity.get("pulls") else 0
     with _as_untrusted():
         rows, columns = replications * c * L, _COLUMNS + (k > 0)
-        groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
-        values = sum(
-            group.column(i).num_values for group in groups for i in range(group.num_columns)
-        )
+        about, numbers = file.metadata, rows * (_COLUMNS + k)
+        groups = [about.row_group(i) for i in range(about.num_row_groups)]
+        values = sum(of.column(i).num_values for of in groups for i in range(of.num_columns))
+        size = sum(group.total_byte_size for group in groups)
         fits = (
             0 < replications <= CHUNK_REPLICATIONS
-            and (file.metadata.num_rows, file.metadata.num_columns) == (rows, columns)
-            and values == rows * (_COLUMNS + k)  # a row of a list may have any number
-            and sum(group.total_byte_size for group in groups)
-            <= rows * (_COLUMNS + k) * _WIDTH + 2 * len(written) + _MARGIN
+            and (about.num_rows, about.num_columns) == (rows, columns)
+            and values == numbers  # a row of a list may have any number
+            and size <= numbers * _WIDTH + 2 * len(written) + _MARGIN
         )
     if not fits:
         raise _Untrusted("its size is not that of its task")
@@ -279,9 +271,8 @@ def _batch(table: "pyarrow.Table", head: dict[str, Any], shape: _Shape) -> Batch
 
 def _digest(identity: dict[str, Any], batch: Batch) -> str:
     """A hash of the identity of a task and of all numbers of a batch."""
-    digest = hashlib.sha256(
-        json.dumps([identity, batch.first, batch.stop], sort_keys=True).encode()
-    )
+    head = json.dumps([identity, batch.first, batch.stop], sort_keys=True)
+    digest = hashlib.sha256(head.encode())
     for name in ARRAYS:
         digest.update(np.ascontiguousarray(getattr(batch, name)).tobytes())
     return digest.hexdigest()
@@ -297,10 +288,9 @@ def read_results(folder: Path) -> tuple[Result, ...]:
             raise ValueError("a list of results expected")
         return tuple(_read_result(folder, entry) for entry in entries)
     except FileNotFoundError:
-        raise BadFile(
-            f"{path}: not found; is {folder} the folder of a completed study? "
-            f"`thrifty run --study FILE --out {folder}` continues one"
-        ) from None
+        advice = f"`thrifty run --study FILE --out {folder}` continues one"
+        doubt = f"is {folder} the folder of a completed study? {advice}"
+        raise BadFile(f"{path}: not found; {doubt}") from None
     except _Untrusted as error:
         raise BadFile(f"{error}; run the study again") from None
     except (OSError, *_MALFORMED) as error:
@@ -313,9 +303,8 @@ def _read_result(folder: Path, entry: dict[str, Any]) -> Result:
     Each chunk must belong to the task that the entry and the name of the folder describe.
     """
     home = folder / CHUNKS / Path(entry["chunks"]).name
-    expected = {key: entry[key] for key in ("policy", "horizon", "seed", "rewards")} | {
-        "instance_name": entry["instance"]
-    }
+    expected = {key: entry[key] for key in ("policy", "horizon", "seed", "rewards")}
+    expected["instance_name"] = entry["instance"]
 
     def belongs(identity: dict[str, Any]) -> bool:
         return home.name.endswith(f"_{key_of(identity)}") and expected.items() <= identity.items()
@@ -335,17 +324,13 @@ def _read_result(folder: Path, entry: dict[str, Any]) -> Result:
         except _Untrusted as error:
             raise _Untrusted(f"{path}: {error}") from None
         batches.append(batch)
-    replications, constant = int(entry["replications"]), entry["constant"]
+    replications = int(entry["replications"])
+    constant = None if entry["constant"] is None else float(entry["constant"])
     if replications < 1 or missing_ranges(batches, replications):
         raise _Untrusted(f"{home}: replications are missing")
     batch = replace(assemble(batches, replications), seconds=float(entry["seconds"]))
-    return Result.of(
-        problem(identity["instance"]),
-        identity,
-        batch,
-        None if constant is None else float(constant),
-        f"{CHUNKS}/{home.name}",
-    )
+    chunks = f"{CHUNKS}/{home.name}"
+    return Result.of(problem(identity["instance"]), identity, batch, constant, chunks)
 
 
 def _instance(home: Path, digest: str) -> Instance:

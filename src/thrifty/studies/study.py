@@ -25,7 +25,7 @@ from thrifty.studies.batches import Batch, assemble, missing_ranges
 from thrifty.studies.design import MOST_THREADS, StudyDesign, whole_number
 from thrifty.studies.executors import Cluster, Executor, Threads
 from thrifty.studies.progress import progress_bar
-from thrifty.studies.results import Result
+from thrifty.studies.results import STATISTICS, Result
 from thrifty.studies.store import CHUNKS, RESULTS, ResultStore
 from thrifty.studies.tasks import Chunk, Task
 
@@ -34,8 +34,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 # columns of `Study.summary`
-_STATISTICS = ("mean", "se", "median", "p95", "max", "ratio")
-_SUMMARY = ("instance", "policy", "horizon", "replications", *_STATISTICS)
+_SUMMARY = ("instance", "policy", "horizon", "replications", *STATISTICS, "ratio")
 
 
 @dataclass(frozen=True)
@@ -75,10 +74,8 @@ class Study:
             [result.policy for result in self.results],
             [f"{result.horizon:,}" for result in self.results],
         )
-        problems, policies, horizons = (
-            shortened(", ".join(dict.fromkeys(names))) for names in parts
-        )
-        return f"<study: {problems}; {policies}; n = {horizons}>"
+        words = (shortened(", ".join(dict.fromkeys(names))) for names in parts)
+        return "<study: {}; {}; n = {}>".format(*words)
 
     def _repr_html_(self) -> str:
         return html(repr(self)[1:-1], self._columns())
@@ -139,15 +136,8 @@ def run(
     out : folder for the results; results that it contains are not computed again
     progress : whether to show progress bars; by default if standard error is a terminal
     """
-    design = StudyDesign.of(
-        instances,
-        policies,
-        horizon=horizon,
-        replications=replications,
-        seed=seed,
-        rewards=rewards,
-        pulls=pulls,
-    )
+    scale = {"horizon": horizon, "replications": replications, "seed": seed}
+    design = StudyDesign.of(instances, policies, **scale, rewards=rewards, pulls=pulls)
     folder = None if out is None else Path(out)
     [study] = run_studies([(design, folder)], threads=threads, cluster=cluster, progress=progress)
     return study
@@ -173,22 +163,19 @@ def run_studies(
     by_study = _look_up(studies, progress)
     work = [item for of_study in by_study for item in of_study]
     constants = _constants(work, progress)
-    missing = any(item.chunks for item in work)
-    with closing(
-        Cluster(cluster) if cluster is not None and missing else Threads(workers)
-    ) as executor:
+    address = cluster if any(item.chunks for item in work) else None
+    with closing(Threads(workers) if address is None else Cluster(address)) as executor:
         _try_out(work, executor, progress)
         for design, folder in studies:
             if folder is not None:
                 design.write(folder)
         _play(work, executor, progress, playing)
-    played = [
-        Study(tuple(item.result(constants[item.task.problem, item.task.rewards]) for item in items))
-        for items in by_study
-    ]
-    for study, (_, folder) in zip(played, studies, strict=True):
+    played = []
+    for items, (_, folder) in zip(by_study, studies, strict=True):
+        known = (constants[item.task.problem, item.task.rewards] for item in items)
+        played.append(Study(tuple(map(_Work.result, items, known))))
         if folder is not None:
-            study.write(folder)
+            played[-1].write(folder)
     return played
 
 
@@ -238,9 +225,8 @@ def _constants(
     None for ensembles, for instances with changes, for rewards that are not Gaussian, and where the
     solve fails.
     """
-    constants: dict[tuple[Problem, str], float | None] = {
-        (item.task.problem, item.task.rewards): None for item in work
-    }
+    constants: dict[tuple[Problem, str], float | None]
+    constants = {(item.task.problem, item.task.rewards): None for item in work}
     with progress_bar("computing lower bounds", len(constants), show=progress) as bar:
         for problem, rewards in constants:
             gaussian = rewards.partition(":")[0] == "gaussian"

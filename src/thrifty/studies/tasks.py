@@ -25,7 +25,7 @@ from thrifty.policies.shared.plain import AnyPolicy, label_names, name_of
 from thrifty.problem.catalog import Ensemble, Problem, instance_of
 from thrifty.problem.instances import Instance
 from thrifty.simulation.loop import truth_of
-from thrifty.simulation.replication import Tick, checkpoints, simulate
+from thrifty.simulation.replication import Replication, Tick, checkpoints, simulate
 from thrifty.studies.batches import ARRAYS, Batch
 
 # Approximate time of a chunk: its file then costs about a hundredth of it, and little is lost when
@@ -67,11 +67,7 @@ class Task:
 
     def __getstate__(self) -> dict[str, Any]:
         """The fields alone, without cached properties, which another machine computes again."""
-        return {
-            name: value
-            for name, value in self.__dict__.items()
-            if name in self.__dataclass_fields__
-        }
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property
     def setting(self) -> dict[str, Any]:
@@ -98,12 +94,10 @@ class Task:
 
         An instance is identified by a hash of its TOML text.
         """
-        kind = type(self.policy)
+        kind, problem = type(self.policy), self.problem
         return self.setting | {
-            "instance_name": self.problem.name,
-            "instance": None
-            if isinstance(self.problem, Ensemble)
-            else digest_of(self.problem.to_toml()),
+            "instance_name": problem.name,
+            "instance": None if isinstance(problem, Ensemble) else digest_of(problem.to_toml()),
             "class": f"{kind.__module__}.{kind.__qualname__}",
             "parameters": _parameters(self.policy),
             "code": self.code,
@@ -124,19 +118,26 @@ class Task:
 
         With compiled=False a compiled policy is only started.
         """
-        problem = self.instance(0)
-        truth = truth_of(problem, self.rewards)
         if compiled or not isinstance(self.policy, Policy):
-            simulate(
-                problem,
-                self.policy,
-                horizon=self.horizon,
-                rewards=self.rewards,
-                times=self.times,
-                rounds=1,
-            )
+            self.play(0, rounds=1)
         else:
-            self.policy.start(problem.sets, noise=truth.told, horizon=self.horizon)
+            problem = self.instance(0)
+            told = truth_of(problem, self.rewards).told
+            self.policy.start(problem.sets, noise=told, horizon=self.horizon)
+
+    def play(self, replication: int, **options: Any) -> Replication:
+        """Simulate a replication; options: `rounds` and `tick` of `simulate`."""
+        return simulate(
+            self.instance(replication),
+            self.policy,
+            horizon=self.horizon,
+            seed=self.seed,
+            replication=replication,
+            rewards=self.rewards,
+            pulls=self.pulls,
+            times=self.times,
+            **options,
+        )
 
     @cached_property
     def seconds_per_round(self) -> float:
@@ -181,21 +182,7 @@ class Chunk:
 def compute(chunk: Chunk, tick: Tick | None = None) -> Batch:
     """Simulate the replications of a chunk; tick is called with the rounds since its last call."""
     started = time.perf_counter()
-    task = chunk.task
-    played = [
-        simulate(
-            task.instance(replication),
-            task.policy,
-            horizon=task.horizon,
-            seed=task.seed,
-            replication=replication,
-            rewards=task.rewards,
-            pulls=task.pulls,
-            times=task.times,
-            tick=tick,
-        )
-        for replication in range(chunk.first, chunk.stop)
-    ]
+    played = [chunk.task.play(number, tick=tick) for number in range(chunk.first, chunk.stop)]
     arrays = {name: np.array([getattr(run, name) for run in played]) for name in ARRAYS}
     return Batch(first=chunk.first, seconds=time.perf_counter() - started, **arrays)
 
@@ -226,11 +213,8 @@ def _source_files(kind: type) -> tuple[Path, ...]:
         except (OSError, TypeError):
             path = Path()
         if not path.is_file():
-            raise InvalidInput(
-                base.__name__,
-                "its results cannot be kept: define the policy in a file, instead of in "
-                f"{base.__module__}",
-            )
+            advice = f"define the policy in a file, instead of in {base.__module__}"
+            raise InvalidInput(base.__name__, f"its results cannot be kept: {advice}")
         files.append(path)
     return tuple(dict.fromkeys(files))
 
@@ -242,6 +226,5 @@ def _parameters(policy: AnyPolicy) -> str:
     try:
         return hashlib.sha256(pickle.dumps(policy)).hexdigest()
     except Exception as error:  # a user's class may raise anything
-        raise InvalidInput(
-            name_of(policy), f"its results cannot be kept: the policy cannot be pickled ({error})"
-        ) from None
+        why = f"its results cannot be kept: the policy cannot be pickled ({error})"
+        raise InvalidInput(name_of(policy), why) from None

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
@@ -95,8 +95,6 @@ def play(
 ) -> Arena:
     """Simulate policies on the suite, keep the results in a folder, and rank the policies.
 
-    Parameters
-    ----------
     folder : results that it contains are not computed again
     full : horizons up to 1e6 instead of 1e4, and more replications
     policies : specs to compare with the leaders; by default all policies
@@ -115,12 +113,10 @@ def play(
             if step.horizon <= LONGEST.get(group, step.horizon):
                 chosen = _best(computed, folder / group, step) if step.best else players
                 designs |= _designs(folder / group, group, chosen, step)
+        playing = f"step {number} of {len(steps)}, n = {power(step.horizon)}, {who}"
+        kept = [(design, place) for place, design in designs.items()]
         studies = run_studies(
-            [(design, place) for place, design in designs.items()],
-            threads=threads,
-            cluster=cluster,
-            progress=progress,
-            playing=f"step {number} of {len(steps)}, n = {power(step.horizon)}, {who}",
+            kept, threads=threads, cluster=cluster, progress=progress, playing=playing
         )
         computed |= {place: study.results for place, study in zip(designs, studies, strict=True)}
     arena = read_arena(folder, computed)
@@ -130,12 +126,8 @@ def play(
 
 def _best(computed: Mapping[Path, tuple[Result, ...]], home: Path, step: Step) -> list[Policy]:
     """The rivals with the least relative regret so far at a horizon, the leaders and our own."""
-    results = [
-        result
-        for place, of_study in computed.items()
-        if place.parent == home / str(step.horizon)
-        for result in of_study
-    ]
+    here = (place for place in computed if place.parent == home / str(step.horizon))
+    results = list(chain.from_iterable(computed[place] for place in here))
     ranked = [standing.policy for standing in standings(results)]
     ours = [policy for policy in ranked if policy in OWN]
     rivals = [policy for policy in ranked if policy not in OWN]
@@ -168,17 +160,14 @@ def read_arena(
     folder: Path, known: Mapping[Path, tuple[Result, ...]] = MappingProxyType({})
 ) -> Arena:
     """The results of the arena in a folder; those in `known`, by place, are not read again."""
-    results = {
-        name: tuple(
-            result
-            for place in _places(folder / name)
-            for result in (known[place] if place in known else read_results(place))
-        )
-        for name in ALL_GROUPS
-    }
-    if not any(results.values()):
+    results = {}
+    for name in ALL_GROUPS:
+        if places := _places(folder / name):
+            read = (known[place] if place in known else read_results(place) for place in places)
+            results[name] = tuple(chain.from_iterable(read))
+    if not results:
         raise InvalidInput(str(folder), "not a folder made by `thrifty arena`")
-    return Arena(folder, {name: of_group for name, of_group in results.items() if of_group})
+    return Arena(folder, results)
 
 
 def _places(folder: Path) -> list[Path]:

@@ -24,16 +24,10 @@ RESAMPLES = 200  # of the bootstrap
 
 @dataclass(frozen=True)
 class Contrast:
-    """Mean regret relative to another policy's on several instances.
+    """Mean regret relative to another policy's on several instances."""
 
-    Attributes
-    ----------
-    logs : (I,) logarithm of the ratio of mean regrets on each instance
-    influence : (I, R) first-order contribution of each replication to `logs`
-    """
-
-    logs: Floats
-    influence: Floats
+    logs: Floats  # (I,) logarithm of the ratio of mean regrets on each instance
+    influence: Floats  # (I, R) first-order contribution of each replication to logs
 
     @property
     def ratio(self) -> float:
@@ -96,11 +90,8 @@ def quantile_ratio(mine: Sequence[Result], others: Sequence[Result], percent: fl
     logs = []
     for result, other in zip(mine, others, strict=True):
         least = least_regret(result, both)
-        top, bottom = (
-            max(float(np.percentile(final[:both], percent)), least)
-            for final in (result.final, other.final)
-        )
-        logs.append(math.log(top / bottom))
+        top, bottom = (np.percentile(of.final[:both], percent) for of in (result, other))
+        logs.append(math.log(max(top, least) / max(bottom, least)))
     return math.exp(np.mean(logs))
 
 

@@ -7,13 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from thrifty.lab.arena.relative import (
-    FEWEST_P95,
-    contrast,
-    cvar_ratio,
-    quantile_ratio,
-    standard_error,
-)
+from thrifty.lab.arena import relative
+from thrifty.lab.arena.relative import contrast, quantile_ratio
 from thrifty.lab.arena.suite import GAUSSIAN
 from thrifty.problem.instances import Instance
 from thrifty.studies.results import Result
@@ -31,45 +26,29 @@ class Standing:
 
     All ratios are relative to the baseline on the same replications; those over several instances
     are geometric means.
-
-    Attributes
-    ----------
-    instances, replications : number of instances, and of replications of each
-    rank : first and last rank that the policy may have: one more than the number of policies that
-        are clearly better, and the number of those that are not clearly worse. None for a policy
-        that has not played all instances, or without a standard error
-    ratio : ratio of mean regrets
-    error : standard error of the ratio over replications of these instances
-    instance_error : standard error of the ratio as if instances were drawn at random
-    worst, worst_error, where : the largest ratio on one instance, its standard error over
-        replications, and the instance
-    cvar, cvar_error : ratio of the means of the worst runs, one in fifty, and its standard error
-        over replications; NaN for fewer than 100 replications
-    median : ratio of medians
-    tail : ratio of 95th percentiles; NaN for few replications
-    nanoseconds : time per round, the median over instances
-    stuck, runs : number of runs whose last tenth costs more than half of the regret of the worst
-        arms, and number of all runs
     """
 
     policy: str
     horizon: int
     instances: int
-    replications: int
+    replications: int  # of each instance
+    # first and last rank that the policy may have: one more than the number of policies that are
+    # clearly better, and the number of those that are not clearly worse. None for a policy that has
+    # not played all instances, or without a standard error
     rank: tuple[int, int] | None
-    ratio: float
-    error: float
-    instance_error: float
-    worst: float
-    worst_error: float
-    where: str
-    cvar: float
-    cvar_error: float
-    median: float
-    tail: float
-    nanoseconds: float
-    stuck: int
-    runs: int
+    ratio: float  # of mean regrets
+    error: float  # standard error of the ratio over replications of these instances
+    instance_error: float  # standard error as if instances were drawn at random
+    worst: float  # the largest ratio on one instance
+    worst_error: float  # its standard error over replications
+    where: str  # its instance
+    cvar: float  # ratio of the means of the worst runs, one in fifty; NaN for < 100 replications
+    cvar_error: float  # its standard error over replications
+    median: float  # ratio of medians
+    tail: float  # ratio of 95th percentiles; NaN for few replications
+    nanoseconds: float  # per round, the median over instances
+    stuck: int  # runs whose last tenth costs more than half of the regret of the worst arms
+    runs: int  # all of them
 
     def to_json(self) -> dict[str, Any]:
         """The entry of standings.json; None instead of NaN."""
@@ -85,12 +64,10 @@ def standings(results: Sequence[Result]) -> list[Standing]:
 
     Instances without the baseline are ignored.
     """
-    horizons = sorted({result.horizon for result in results})
-    return [
-        standing
-        for n in horizons
-        for standing in _at_horizon([result for result in results if result.horizon == n])
-    ]
+    by_horizon: dict[int, list[Result]] = {}
+    for result in results:
+        by_horizon.setdefault(result.horizon, []).append(result)
+    return [standing for n in sorted(by_horizon) for standing in _at_horizon(by_horizon[n])]
 
 
 def _at_horizon(results: Sequence[Result]) -> list[Standing]:
@@ -103,23 +80,19 @@ def _at_horizon(results: Sequence[Result]) -> list[Standing]:
         for policy, results_of in by_policy.items()
     }
     unranked = [_stand(results_of, base) for results_of in played.values() if results_of]
-    ranks = rank_ranges(
-        {
-            standing.policy: list(played[standing.policy].values())
-            for standing in unranked
-            if standing.instances == len(base)
-            and not math.isnan(standing.error + standing.instance_error)
-        }
-    )
-    ranked = [replace(standing, rank=ranks.get(standing.policy)) for standing in unranked]
+    comparable = {
+        row.policy: list(played[row.policy].values())
+        for row in unranked
+        if row.instances == len(base) and not math.isnan(row.error + row.instance_error)
+    }
+    ranks = rank_ranges(comparable)
+    ranked = [replace(row, rank=ranks.get(row.policy)) for row in unranked]
     return sorted(ranked, key=lambda row: (row.rank is None, row.instances < len(base), row.ratio))
 
 
 def rank_ranges(played: Mapping[str, Sequence[Result]]) -> dict[str, tuple[int, int]]:
     """The first and last rank that each policy may have.
 
-    Parameters
-    ----------
     played : results by policy, all on the same instances in the same order
     """
     better = dict.fromkeys(played, 0)  # policies that are clearly better
@@ -138,45 +111,41 @@ def rank_ranges(played: Mapping[str, Sequence[Result]]) -> dict[str, tuple[int, 
 def _stand(results: Mapping[Key, Result], base: Mapping[Key, Result]) -> Standing:
     """The standing of a policy, not yet ranked."""
     mine, others = list(results.values()), [base[key] for key in results]
-    relative, first = contrast(mine, others), mine[0]
-    worst = int(np.argmax(relative.logs))
-    largest = math.exp(relative.logs[worst])
+    means = contrast(mine, others)
+    worst = int(np.argmax(means.logs))
+    largest, where = math.exp(means.logs[worst]), mine[worst]
     replications = min(result.replications for result in mine)
-    tail, tail_error = cvar_ratio(mine, others)
+    fewest = relative.FEWEST_P95
+    cvar, cvar_error = relative.cvar_ratio(mine, others)
     return Standing(
-        policy=first.policy,
-        horizon=first.horizon,
+        policy=where.policy,
+        horizon=where.horizon,
         instances=len(mine),
         replications=replications,
         rank=None,
-        ratio=relative.ratio,
-        error=relative.ratio * relative.error,
-        instance_error=relative.ratio * relative.instance_error,
+        ratio=means.ratio,
+        error=means.ratio * means.error,
+        instance_error=means.ratio * means.instance_error,
         worst=largest,
-        worst_error=largest * standard_error(relative.influence[worst]),
-        where=_place(mine[worst]),
-        cvar=tail,
-        cvar_error=tail_error,
+        worst_error=largest * relative.standard_error(means.influence[worst]),
+        # with its rewards if they are not the usual ones
+        where=where.instance.name + (f", {where.rewards}" if where.rewards != GAUSSIAN else ""),
+        cvar=cvar,
+        cvar_error=cvar_error,
         median=quantile_ratio(mine, others, 50),
-        tail=quantile_ratio(mine, others, 95) if replications >= FEWEST_P95 else math.nan,
+        tail=quantile_ratio(mine, others, 95) if replications >= fewest else math.nan,
         nanoseconds=float(np.median([1e9 / result.rounds_per_second for result in mine])),
         stuck=sum(map(stuck_runs, mine)),
         runs=sum(result.replications for result in mine),
     )
 
 
-def _place(result: Result) -> str:
-    """The instance of a result, with its rewards if they are not the usual ones."""
-    name = result.instance.name
-    return name if result.rewards == GAUSSIAN else f"{name}, {result.rewards}"
-
-
 def stuck_runs(result: Result) -> int:
     """The number of runs whose last tenth costs more than half of the regret of the worst arms."""
-    if not isinstance(result.instance, Instance):
+    instance = result.instance
+    if not isinstance(instance, Instance):
         return 0
     early = int(np.searchsorted(result.times, LAST * result.horizon))
-    instance = result.instance
     worst = [float(gaps.max()) for gaps in np.split(instance.gaps, instance.sets.offsets[1:-1])]
     possible = float(instance.probabilities @ worst) * (result.horizon - int(result.times[early]))
     return int(np.sum(result.final - result.curves[:, early] > 0.5 * possible))

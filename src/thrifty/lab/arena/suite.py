@@ -46,8 +46,7 @@ def entries(group: str) -> tuple[ArenaEntry, ...]:
     if group == "unseen":
         return _named(_draws(commit_seeds(FINISHED), UNSEEN, LARGEST))
     if group == "tuned":
-        seeds = _tuned_seeds()
-        drawn = _draws(seeds, len(seeds))
+        drawn = [f"drawn:seed={seed}" for seed in _tuned_seeds()]
         return _named((*_known(), "end-of-optimism:eps=0.05,a=2", *drawn))
     seeds = commit_seeds(BEFORE_KINDS)
     a, b, c, d, e, f = seeds[:6]
@@ -82,7 +81,7 @@ def _tuned_seeds() -> tuple[int, ...]:
     return (*range(20), *(seed for commit in EARLIER for seed in commit_seeds(commit)))
 
 
-def _draws(seeds: Iterable[int], most: int, largest: float = np.inf) -> list[str]:
+def _draws(seeds: Iterable[int], most: int, largest: int) -> list[str]:
     """The first `most` drawn instances that are not too large."""
     names = (f"drawn:seed={seed}" for seed in seeds)
     return [name for name in names if _size(name) <= largest][:most]

@@ -49,11 +49,8 @@ def origin(spec: str) -> str:
     """Where the values of a policy come from: `own`, `published`, `tuned` or `both`; else ''."""
     if spec in OWN:
         return "own"
-    kinds = [
-        kind
-        for kind in ("published", "tuned")
-        if any(spec in rival[kind] for rival in rivals().values())
-    ]
+    known = [kind for rival in rivals().values() for kind in rival if spec in rival[kind]]
+    kinds = [kind for kind in ("published", "tuned") if kind in known]
     return "both" if len(kinds) > 1 else "".join(kinds)
 
 
@@ -73,26 +70,16 @@ def tune(
 ) -> dict[str, list[Standing]]:
     """The standings of the values of each rival's grid, in the order of the grid.
 
-    Parameters
-    ----------
     folder : results that it contains are not computed again
     names : the instances to tune on, by default `suite.tuning_instances()`
     """
     grids = {name: rival["grid"] for name, rival in rivals().items() if rival["grid"]}
     specs = dict.fromkeys((BASELINE, *(spec for grid in grids.values() for spec in grid)))
-    designs: list[tuple[StudyDesign, Path | None]] = [
-        (
-            StudyDesign.of(
-                playable(policy, names or tuning_instances()),
-                policy,
-                horizon=horizon,
-                replications=replications,
-                seed=SEED,
-            ),
-            folder / slug(policy.spec, most=200, keep="=,"),
-        )
-        for policy in map(named_policy, specs)
-    ]
+    scale = {"horizon": horizon, "replications": replications, "seed": SEED}
+    designs: list[tuple[StudyDesign, Path | None]] = []
+    for policy in map(named_policy, specs):
+        design = StudyDesign.of(playable(policy, names or tuning_instances()), policy, **scale)
+        designs.append((design, folder / slug(policy.spec, most=200, keep="=,")))
     studies = run_studies(designs, threads=threads, progress=progress)
     results = [result for study in studies for result in study.results]
     tried = {standing.policy: standing for standing in standings(results)}

@@ -5,19 +5,24 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from thrifty.files import package_toml
 from thrifty.lab.arena.standings import BASELINE, LEADERS, Standing, standings
 from thrifty.lab.arena.suite import LARGEST, LONGEST, UNSEEN, ArenaEntry, kind_of
 from thrifty.lab.arena.tuning import origin, values_of
-from thrifty.lab.pages.standings_figure import standings_figure
 from thrifty.policies import policy as named_policy
+from thrifty.report.drawing import INK, panels, plain_ticks, policy_rows, style_of
 from thrifty.report.figures import horizons_figure
 from thrifty.report.pages import Page, Picture, Section, Table
 from thrifty.report.wording import count, plain, power, with_error, with_errors
 from thrifty.studies.results import Result
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+LEAST, MOST = 0.2, 12.0  # the range of relative regrets that the figure of the ranking shows
 TAILS_FROM = 100  # replications
 LONG_FROM = 10**5  # rounds
 SHORT_HEADERS = (
@@ -37,28 +42,22 @@ def arena_page(
 ) -> Page:
     """The page of an arena that is kept in a folder; results and standings by group."""
     words = _words()
-    short = [
-        Section(
-            f"{group}-short",
-            f"{words['groups'][group]['title']}: in short",
-            text=words["short"],
-            tables=(short_table(ranking),),
-        )
-        for group, ranking in standings.items()
-    ]
+    titles = {group: words["groups"][group]["title"] for group in results}
     sections = []
+    for group, ranking in standings.items():
+        title, tables = f"{titles[group]}: in short", (short_table(ranking),)
+        sections.append(Section(f"{group}-short", title, text=words["short"], tables=tables))
     for group, of_group in results.items():
-        title = words["groups"][group]["title"]
         sections += _ranking_sections(group, of_group, standings[group], folder)
         if group == "kinds":
-            sections += _kind_sections(title, of_group, words)
+            sections += _kind_sections(titles[group], of_group)
         else:
             pictures = (_by_horizon_picture(f"arena-{group}-instances", of_group),)
-            name = f"{group}-instances"
-            sections.append(Section(name, f"{title}: by instance", pictures=pictures))
+            title = f"{titles[group]}: by instance"
+            sections.append(Section(f"{group}-instances", title, pictures=pictures))
     unseen = limits([result for of_group in results.values() for result in of_group])
     paragraphs = (*([unseen] if unseen else []), *words["lead"])
-    return Page("The arena", paragraphs, (*short, *sections))
+    return Page("The arena", paragraphs, tuple(sections))
 
 
 def _words() -> dict[str, Any]:
@@ -70,21 +69,10 @@ def short_table(standings: Sequence[Standing]) -> Table:
     rows = []
     for n, ranking in _by_horizon(standings):
         [ours] = [standing for standing in ranking if standing.policy == LEADERS[0]]
-        rivals = [
-            standing
-            for standing in ranking
-            if standing.rank is not None and standing.policy != BASELINE
-        ]
-        rows.append(
-            (
-                power(n),
-                ratio_text(ours),
-                with_error(ours.worst, ours.worst_error),
-                cvar_text(ours),
-                plain(ours.median, 3),
-                *(_best_of(rivals, values) for values in ("published", "tuned")),
-            )
-        )
+        rivals = [row for row in ranking if row.rank is not None and row.policy != BASELINE]
+        worst, median = with_error(ours.worst, ours.worst_error), plain(ours.median, 3)
+        best = (_best_of(rivals, values) for values in ("published", "tuned"))
+        rows.append((power(n), ratio_text(ours), worst, cvar_text(ours), median, *best))
     return Table(tuple(SHORT_HEADERS.split("|")), tuple(rows))
 
 
@@ -103,10 +91,8 @@ def limits(results: Sequence[Result]) -> str:
     longest = max(result.horizon for result in results)
     missing = []
     if runs < TAILS_FROM:
-        missing.append(
-            f"what goes wrong in one run in a hundred (there are {runs} runs of each policy on "
-            "each instance, at most)"
-        )
+        most = f"there are {runs} runs of each policy on each instance, at most"
+        missing.append(f"what goes wrong in one run in a hundred ({most})")
     if longest < LONG_FROM:
         missing.append(f"what happens after n = {power(longest)}")
     shown = " or ".join(missing)
@@ -117,8 +103,7 @@ def _ranking_sections(
     group: str, results: tuple[Result, ...], standings: Sequence[Standing], folder: Path
 ) -> list[Section]:
     """The figure of a group's ranking, and a table per horizon."""
-    caption = _words()["captions"]["ranking"]
-    words = _words()["groups"][group]
+    words, caption = _words()["groups"][group], _words()["captions"]["ranking"]
     full = "--full " if max(result.horizon for result in results) > 10**4 else ""
     shortest = min(result.horizon for result in results)
     draw = partial(standings_figure, standings=standings)
@@ -190,14 +175,13 @@ def _by_horizon_picture(name: str, results: Sequence[Result]) -> Picture:
     return Picture(name, draw, _words()["captions"]["horizons"], tuple(results))
 
 
-def _kind_sections(
-    title: str, results: Sequence[Result], words: Mapping[str, Any]
-) -> list[Section]:
+def _kind_sections(title: str, results: Sequence[Result]) -> list[Section]:
     """A table and a figure for each kind of instances and rewards."""
+    words = _words()
     kinds: dict[str, list[Result]] = {kind: [] for kind in words["kinds"]}
     for result in results:
-        entry = ArenaEntry(result.instance.name, result.rewards)
-        kinds.setdefault(kind_of(entry), []).append(result)
+        kind = kind_of(ArenaEntry(result.instance.name, result.rewards))
+        kinds.setdefault(kind, []).append(result)
     return [
         Section(
             f"kinds-{kind}",
@@ -219,13 +203,36 @@ def kind_table(standings: Sequence[Standing]) -> Table:
     rows = []
     for policy in policies:
         cells = [by_policy.get((policy, n)) for n, _ in by_horizon]
-        rows.append(
-            (
-                policy,
-                values_of(policy),
-                *("" if cell is None else with_error(cell.ratio, cell.error) for cell in cells),
-                ", ".join("-" if cell is None else str(cell.replications) for cell in cells),
-            )
-        )
+        ratios = ["" if cell is None else with_error(cell.ratio, cell.error) for cell in cells]
+        runs = ", ".join("-" if cell is None else str(cell.replications) for cell in cells)
+        rows.append((policy, values_of(policy), *ratios, runs))
     horizons = tuple(f"n = {power(n)}" for n, _ in by_horizon)
     return Table(("policy", "values", *horizons, "replications"), tuple(rows), words=2)
+
+
+def standings_figure(results: Sequence[Result], *, standings: Sequence[Standing]) -> "Figure":
+    """The ranking of all policies by relative regret, one panel per horizon of the results."""
+
+    def draw(axes: "Axes", results: Sequence[Result], policies: Sequence[str]) -> None:
+        n = results[0].horizon
+        here = [standing for standing in reversed(standings) if standing.horizon == n]
+        for row, standing in enumerate(here):
+            _draw_standing(axes, row, standing, style_of(standing.policy, policies)["color"])
+        axes.axvline(1.0, color=INK, linewidth=1)
+        axes.set(xscale="log", xlabel=f"regret relative to {BASELINE}")
+        plain_ticks(axes.xaxis)
+        policy_rows(axes, [standing.policy for standing in here])
+
+    return panels(results, draw, title=lambda result: f"n = {power(result.horizon)}")
+
+
+def _draw_standing(axes: "Axes", row: int, standing: Standing, colour: str) -> None:
+    shown = min(max(standing.ratio, LEAST), MOST)
+    marker = "o" if shown == standing.ratio else "<" if shown == LEAST else ">"
+    for error, width in ((standing.instance_error, 1.0), (standing.error, 3.0)):
+        if marker == "o" and not math.isnan(error):
+            stretch = math.exp(2 * error / standing.ratio)
+            ends = [max(shown / stretch, LEAST), min(shown * stretch, MOST)]
+            axes.plot(ends, [row, row], color=colour, linewidth=width, solid_capstyle="butt")
+    dot: dict[str, Any] = {"color": colour, "marker": marker, "markersize": 6, "linestyle": ""}
+    axes.plot(shown, row, markerfacecolor="none" if standing.rank is None else colour, **dot)

@@ -26,11 +26,8 @@ def paper_page(
     """The page of a reproduction that is kept in a folder; results by panel."""
     words = package_toml("thrifty.lab.pages", "paper.toml")
     statements = tuple(map(statement_of, verdicts))
-    sections = [
-        _section(panel, results[panel.name], statements, folder)
-        for panel in paper_panels()
-        if panel.name in results
-    ]
+    played = (panel for panel in paper_panels() if panel.name in results)
+    sections = [_section(panel, results[panel.name], statements, folder) for panel in played]
     sections += _supplements(results, words["labels"], words["tail"])
     outcome = (summary(verdicts),) if verdicts else ()
     paragraphs = (*outcome, *words["about"])
@@ -39,8 +36,13 @@ def paper_page(
 
 def statement_of(verdict: Verdict) -> Statement:
     """A verdict as part of a page, in the section of the claim's first panel."""
-    claim = verdict.claim
-    mark, tone = MARKS[verdict.status]
+    claim, (mark, tone) = verdict.claim, MARKS[verdict.status]
+    # one row per case: its setting, whether the claim holds there, and the numbers
+    names = tuple(dict.fromkeys(name for case in claim.cases for name in case.when))
+    rows = tuple(
+        (*(case.when.get(name, "") for name in names), ANSWERS[finding.holds], finding.measured)
+        for case, finding in verdict.pairs()
+    )
     return Statement(
         name=claim.name,
         section=claim.panels[0],
@@ -49,19 +51,9 @@ def statement_of(verdict: Verdict) -> Statement:
         mark=mark,
         tone=tone,
         words=verdict.words,
-        cases=_cases(verdict),
+        cases=Table((*names, "verdict", "measured"), rows, words=len(names) + 2),
         remark=claim.remark,
     )
-
-
-def _cases(verdict: Verdict) -> Table:
-    """One row per case: its setting, whether the claim holds there, and the numbers."""
-    names = tuple(dict.fromkeys(name for case in verdict.claim.cases for name in case.when))
-    rows = tuple(
-        (*(case.when.get(name, "") for name in names), ANSWERS[finding.holds], finding.measured)
-        for case, finding in verdict.pairs()
-    )
-    return Table((*names, "verdict", "measured"), rows, words=len(names) + 2)
 
 
 def _section(
@@ -79,7 +71,7 @@ def _section(
         text=f"{panel.about} {simulated}",
         pictures=tuple(picture(kind, panel.name, results) for kind in panel.figures),
         results=results,
-        statements=tuple(one for one in statements if one.section == panel.name),
+        statements=tuple(stated for stated in statements if stated.section == panel.name),
         rerun=f"thrifty reproduce {full}--only {panel.name} --out {shlex.quote(str(folder))}",
     )
 
@@ -99,10 +91,9 @@ def _supplements(
         ("labels", "OAM's regret by label", labels, split),
         ("tail", "Distribution of the regret", tail, shown),
     )
+    where = "supplements Section 5"
     return [
-        Section(
-            kind, title, "supplements Section 5", text, pictures=(picture(kind, kind, of_kind),)
-        )
+        Section(kind, title, where, text, pictures=(picture(kind, kind, of_kind),))
         for kind, title, text, of_kind in supplements
         if of_kind
     ]

@@ -68,11 +68,8 @@ class Verdict:
     @property
     def words(self) -> str:
         """The verdict as a predicate: `holds`, `holds in 5 of 8 settings, 1 undecided`."""
-        held, left_open, cases = (
-            sum(finding.holds is True for finding in self.findings),
-            sum(finding.holds is None for finding in self.findings),
-            len(self.findings),
-        )
+        answers = [finding.holds for finding in self.findings]
+        held, left_open, cases = answers.count(True), answers.count(None), len(answers)
         if cases in (held, left_open) or not held + left_open:
             return self.status
         if not held:
@@ -106,40 +103,28 @@ class Verdict:
 def judge(
     claims: Sequence[Claim], results: Mapping[str, Sequence[Result]], bound: Callable[[str], Bound]
 ) -> list[Verdict]:
-    """Verdicts on the claims whose panels have results.
-
-    Parameters
-    ----------
-    results : by name of the panel
-    bound : the lower bound of an instance, by its name
-    """
+    """Verdicts on the claims whose panels have results, given by name of the panel."""
     verdicts = []
     for claim in claims:
         if all(name in results for name in claim.panels):
-            table = ResultTable(
-                [result for name in claim.panels for result in results[name]], bound
-            )
+            played = [result for name in claim.panels for result in results[name]]
+            table = ResultTable(played, bound)
             with suppress(Missing):
-                findings = tuple(case.comparison.find(table) for case in claim.cases)
+                findings = tuple(case.comparison(table) for case in claim.cases)
                 verdicts.append(Verdict(claim, findings))
     return verdicts
 
 
 def summary(verdicts: Sequence[Verdict]) -> str:
-    """A paragraph: how many of the paper's claims have which status, and which are undecided or
-    were not seen.
-    """
-    of_paper = [verdict for verdict in verdicts if not verdict.claim.ours]
-    by_status = {
-        status: [verdict.claim.statement for verdict in of_paper if verdict.status == status]
-        for status in _COUNTED
-    }
-    counts = [
-        f"{len(statements)} {_COUNTED[status][len(statements) != 1]}"
-        for status, statements in by_status.items()
-        if statements
-    ]
-    sentences = [f"Of {count(len(of_paper), 'claim')}, {listing(counts)}."] if counts else []
+    """The number of the paper's claims by status, and the statements undecided or not seen."""
+    by_status: dict[str, list[str]] = {status: [] for status in _COUNTED}
+    for verdict in verdicts:
+        if not verdict.claim.ours:
+            by_status[verdict.status].append(verdict.claim.statement)
+    numbers = {status: len(statements) for status, statements in by_status.items()}
+    counts = [f"{n} {_COUNTED[status][n != 1]}" for status, n in numbers.items() if n]
+    of_paper = count(sum(numbers.values()), "claim")
+    sentences = [f"Of {of_paper}, {listing(counts)}."] if counts else []
     for status, title in ((UNDECIDED, "Undecided"), (NOT_SEEN, "Not seen")):
         if by_status[status]:
             quoted = " ".join(f"“{statement}”" for statement in by_status[status])

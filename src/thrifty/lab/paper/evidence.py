@@ -7,7 +7,6 @@ policies are paired by replication; an interval is an estimate plus or minus CLE
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -39,9 +38,7 @@ class ResultTable:
     """Results by instance, policy and horizon, and the lower bounds of the instances."""
 
     def __init__(self, results: Sequence[Result], bound: Callable[[str], Bound]) -> None:
-        self._results = {
-            (result.instance.name, result.policy, result.horizon): result for result in results
-        }
+        self._results = {(r.instance.name, r.policy, r.horizon): r for r in results}
         self.bound = bound
 
     def horizons(self, instance: str, policy: str, least: int = 1) -> list[int]:
@@ -60,6 +57,12 @@ class ResultTable:
             raise Missing
         return result
 
+    def pair(
+        self, instance: str, policy: str, rival: str, horizon: int | None = None
+    ) -> tuple[Result, Result]:
+        """The results of a policy and of a rival, as `find` has them."""
+        return self.find(instance, policy, horizon), self.find(instance, rival, horizon)
+
     def last_decades(self, instance: str, policy: str) -> tuple[Result, Result]:
         """The results at the longest horizon and at the first one within two decades of it."""
         horizons = self.horizons(instance, policy, least=2)
@@ -67,11 +70,7 @@ class ResultTable:
         return self.find(instance, policy, before), self.find(instance, policy)
 
 
-class Comparison(Protocol):
-    """Decides a case of a claim."""
-
-    def find(self, table: ResultTable) -> Finding:
-        """Compare the results."""
+Comparison = Callable[[ResultTable], Finding]  # decides a case of a claim
 
 
 def exceeds(estimate: tuple[float, float], threshold: float = 0.0) -> Answer:
@@ -116,10 +115,8 @@ def late_share(result: Result, values: Floats, share: float, text: str) -> Findi
     """Whether the last nine tenths of a run add at most a share to cumulative values (R, c)."""
     tenth = int(np.searchsorted(result.times, result.horizon / 10))
     late = values[:, -1] - values[:, tenth]
-    words = (
-        f"of {text}, {with_error(*estimate(late))} after round "
-        f"{power(int(result.times[tenth]))} of {power(result.horizon)}"
-    )
+    rounds = f"after round {power(int(result.times[tenth]))} of {power(result.horizon)}"
+    words = f"of {text}, {with_error(*estimate(late))} {rounds}"
     return Finding(negated(exceeds(estimate(late - share * values[:, -1]))), words)
 
 
@@ -132,7 +129,5 @@ def difference(mean: float, se: float, *, more: str = "more", less: str = "less"
     """A difference rival - policy as text: `less by 12 ± 3 (4.0 standard errors)`."""
     if mean == 0:
         return "equal"
-    size = abs(mean) / se if se > 0 else math.inf
-    return (
-        f"{less if mean > 0 else more} by {with_error(abs(mean), se)} ({size:.1f} standard errors)"
-    )
+    side, size = less if mean > 0 else more, abs(mean) / se if se > 0 else math.inf
+    return f"{side} by {with_error(abs(mean), se)} ({size:.1f} standard errors)"

@@ -65,12 +65,8 @@ def reproduce(
         if name not in known:
             raise UnknownName("panel", name, known)
     chosen = {panel.name: panel for panel in paper_panels() if not only or panel.name in only}
-    studies = run_studies(
-        [(panel.design(full=full), folder / name) for name, panel in chosen.items()],
-        threads=threads,
-        cluster=cluster,
-        progress=progress,
-    )
+    designs = [(panel.design(full=full), folder / name) for name, panel in chosen.items()]
+    studies = run_studies(designs, threads=threads, cluster=cluster, progress=progress)
     computed = {name: study.results for name, study in zip(chosen, studies, strict=True)}
     reproduction = read_reproduction(folder, computed)
     reproduction.write_claims()
@@ -81,10 +77,10 @@ def read_reproduction(
     folder: Path, known: Mapping[str, tuple[Result, ...]] = MappingProxyType({})
 ) -> Reproduction:
     """The results of the panels in a folder; those in `known`, by name, are not read again."""
-    names = [panel.name for panel in paper_panels() if (folder / panel.name / RESULTS).exists()]
-    results = {
-        name: known[name] if name in known else read_results(folder / name) for name in names
-    }
+    results = {}
+    for name in (panel.name for panel in paper_panels()):
+        if (folder / name / RESULTS).exists():
+            results[name] = known[name] if name in known else read_results(folder / name)
     return Reproduction(folder, results)
 
 
