@@ -77,7 +77,9 @@ def __getattr__(name: str) -> Any:
 
         near = similar(name, __all__)
         advice = f"; did you mean {near}?" if near and not name.startswith("_") else ""
-        raise AttributeError(f"module 'thrifty' has no attribute {name!r}{advice}")
+        # obj=None: or else Python's traceback would make the same suggestion again
+        message = f"module 'thrifty' has no attribute {name!r}{advice}"
+        raise AttributeError(message, name=name, obj=None)
     return getattr(import_module(_HOMES[name]), name)
 
 

@@ -1,5 +1,5 @@
 """The learner: late rewards, explanations, changing arms, saving, mistakes that change nothing.
-Conformance is in tests/policies.
+Conformance is in tests/extending.
 """
 
 import json

@@ -23,7 +23,7 @@ from thrifty.service.server.schemas import (
     Exploration,
     Why,
 )
-from thrifty.service.server.sentences import ending, reason
+from thrifty.service.server.views import ending, reason
 from thrifty.service.storage.store import Event
 
 HOSTILE = "<script>document.title='hit'</script><img src=x onerror=\"document.title='hit'\">"

@@ -11,7 +11,6 @@ import httpx
 import uvicorn
 
 from thrifty.service.server.app import make_app
-from thrifty.service.server.gate import Limits
 from thrifty.service.server.loading import audit
 from thrifty.service.storage.store import Event, EventStore, all_events, statuses
 
@@ -48,12 +47,12 @@ class Running:
 
 
 @contextmanager
-def serving(store: Path, limits: Limits | None = None) -> Iterator[Running]:
+def serving(store: Path) -> Iterator[Running]:
     """Serve a store on a free port of the loopback interface."""
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
     url = f"http://127.0.0.1:{listening.getsockname()[1]}"
-    app = make_app(str(store), url, limits)
+    app = make_app(str(store), url)
     config = uvicorn.Config(app, log_config=None, access_log=False, ws="none")
     server = uvicorn.Server(config)
     thread = Thread(target=server.run, kwargs={"sockets": [listening]})

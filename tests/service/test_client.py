@@ -15,7 +15,7 @@ from tests.service.fake_server import AT, FakeService, make_app, serving
 from thrifty.errors import InvalidInput, ServiceError, Unreachable
 from thrifty.service.client.client import RemoteExperiment
 from thrifty.service.client.replies import RemoteDecision
-from thrifty.service.client.retries import failure
+from thrifty.service.client.transports import failure
 from thrifty.service.server.refusals import Conflict
 from thrifty.service.storage.tokens import Token
 

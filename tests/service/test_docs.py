@@ -53,13 +53,13 @@ def _commands():
 @pytest.mark.parametrize(
     ("what", "most"),
     [
-        ("bytes of a request", gate.Limits().body),
+        ("bytes of a request", gate.MOST_BYTES),
         ("items of a list of decisions or rewards", schemas.MOST_BATCH),
         ("arms of a context, or of a decision", schemas.MOST_ARMS),
         ("contexts of an experiment", schemas.MOST_CONTEXTS),
         ("features of an arm", schemas.MOST_DIMENSIONS),
         ("decisions of an experiment without a reward", experiment.MOST_PENDING),
-        ("requests in flight", gate.Limits().in_flight),
+        ("requests in flight", gate.MOST_IN_FLIGHT),
         ("requests that wait for the writer", writer.MOST_QUEUED),
         ("events of one answer of the log", store.PAGE),
         ("bytes of them, but for the last event", store.PAGE_BYTES),

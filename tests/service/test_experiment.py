@@ -2,6 +2,7 @@
 
 import json
 import random
+from dataclasses import asdict
 
 import pytest
 
@@ -245,6 +246,6 @@ def test_a_history_is_bounded_and_keeps_its_sums():
     assert starts == sorted(starts)
     assert starts[0] == 0
     assert {one.decisions for one in history.stretches[:-1]} == {history.size}
-    assert History.from_json(history.to_json()) == history
+    assert History.from_json(asdict(history)) == history
     assert history.recent_cost(1.0) == total
     assert history.recent_cost(0.5) == pytest.approx(total / 2, rel=0.02)

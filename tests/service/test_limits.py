@@ -3,8 +3,7 @@
 import pytest
 
 from tests.service.servers import serving
-from thrifty.service.server import actions, experiment, writer
-from thrifty.service.server.gate import Limits
+from thrifty.service.server import actions, experiment, gate, writer
 from thrifty.service.server.schemas import MOST_BATCH
 
 JSON = {"Content-Type": "application/json"}
@@ -15,8 +14,9 @@ def refusal(response):
 
 
 @pytest.mark.parametrize("length", ["announced", "unknown"])
-def test_a_body_that_is_too_long_is_413(tmp_path, length):
-    with serving(tmp_path / "s.db", Limits(body=1_000)) as server:
+def test_a_body_that_is_too_long_is_413(tmp_path, length, monkeypatch):
+    monkeypatch.setattr(gate, "MOST_BYTES", 1_000)
+    with serving(tmp_path / "s.db") as server:
         body = b'{"name": "small", "dimension": 1}'
         for size, status in ((1_000, 201), (1_001, 413)):
             whole = body.ljust(size)
@@ -26,8 +26,9 @@ def test_a_body_that_is_too_long_is_413(tmp_path, length):
         assert found.json() == {"error": {"where": "body", "message": "at most 1,000 bytes"}}
 
 
-def test_one_request_too_many_in_flight_is_503(tmp_path):
-    with serving(tmp_path / "s.db", Limits(in_flight=0)) as server:
+def test_one_request_too_many_in_flight_is_503(tmp_path, monkeypatch):
+    monkeypatch.setattr(gate, "MOST_IN_FLIGHT", 0)
+    with serving(tmp_path / "s.db") as server:
         found = server.client.get("/healthz")
         assert refusal(found) == (503, "service")
         assert found.headers["retry-after"] == "1"

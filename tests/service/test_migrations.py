@@ -4,17 +4,16 @@ import json
 
 import pytest
 from alembic import command
-from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import create_engine, inspect, text
+from sqlalchemy import TableClause, create_engine, inspect, text
 
 from tests.service.servers import audit_all
 from thrifty.service.server.experiment import Experiment
 from thrifty.service.server.loading import code
+from thrifty.service.storage import tables
 from thrifty.service.storage.store import MIGRATIONS, EventStore
-from thrifty.service.storage.tables import METADATA
 
 RELEASED = ["0001"]
 
@@ -54,7 +53,12 @@ def test_a_store_of_any_version_becomes_what_the_tables_say(tmp_path, revision):
     store = EventStore(str(path))
     with store.reading() as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True})
-        assert compare_metadata(context, METADATA) == []
+        for table in vars(tables).values():
+            if isinstance(table, TableClause):
+                columns = inspect(connection).get_columns(table.name)
+                assert {column["name"]: str(column["type"]) for column in columns} == {
+                    column.name: str(column.type) for column in table.c
+                }
         newest = ScriptDirectory.from_config(alembic_config()).get_current_head()
         assert context.get_current_revision() == newest
     fresh = EventStore(str(tmp_path / "fresh.db"))

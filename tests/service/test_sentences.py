@@ -2,7 +2,7 @@
 
 import pytest
 
-from thrifty.service.server.sentences import ending, reason
+from thrifty.service.server.views import ending, reason
 from thrifty.service.storage.store import Event
 
 SECOND = 1_000_000

@@ -281,7 +281,7 @@ def test_a_snapshot_that_cannot_be_saved_does_no_harm(store, start, monkeypatch)
         failed.append(True)
         raise OverflowError("too large")
 
-    monkeypatch.setattr(writer_module, "save_snapshot", save)
+    monkeypatch.setattr(writer_module.store, "save_snapshot", save)
     writer = start("http://a")
     ask(writer, Create("one", SETTINGS))
     experiment = writer.experiments["one"].experiment

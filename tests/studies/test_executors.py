@@ -19,10 +19,11 @@ import pytest
 import thrifty as th
 from tests.agreement import same
 from tests.command_line import THRIFTY, thrifty, without_compiling
+from thrifty.compiler.fingerprints import installed_code
 from thrifty.errors import Unreachable
 from thrifty.studies.executors import Cluster, Threads, compute_remotely
 from thrifty.studies.store import read_results
-from thrifty.studies.tasks import Task, compute, installed_code
+from thrifty.studies.tasks import Task, compute
 
 pytestmark = pytest.mark.slow
 

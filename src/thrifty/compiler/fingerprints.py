@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Iterable
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 
 PACKAGE = Path(__file__).parent.parent
@@ -29,6 +30,17 @@ def compiled_files() -> list[Path]:
 def result_files() -> list[Path]:
     """The source files that every result depends on, whatever the policy."""
     return _files(RESULT_FOLDERS)
+
+
+@cache
+def installed_code() -> str:
+    """A hash of all code that computes; machines with the same hash give the same results."""
+    return fingerprint(compiled_files(), *versions())
+
+
+def versions() -> list[str]:
+    """The packages that the bits of a result depend on, with their versions."""
+    return [f"{package} {version(package)}" for package in ("numpy", "numba", "scipy")]
 
 
 def fingerprint(paths: Iterable[Path], *words: str) -> str:

@@ -16,17 +16,16 @@ from thrifty.problem.frames import arm_table, columns_of, in_order
 def with_arm(sets: ActionSets, m: int, features: Any, name: str | None) -> ActionSets:
     """The sets with one more arm in context m; with one for each row of a data frame."""
     arms, names = _parts(sets)
-    rows, found = _new_rows(sets, features)
+    rows, new_names = _new_rows(sets, features)
     if name is not None and len(rows) > 1:
         raise InvalidInput.expected("name", f"none: the index names the {len(rows)} rows", name)
     for row in rows:
         if row.size != sets.dimension:
-            place = f"contexts[{m}].arms"
-            expected = f"{sets.dimension} numbers (as in {place}[0])"
-            raise InvalidInput.expected(f"{place}[{len(arms[m])}]", expected, row.size)
+            expected = f"{sets.dimension} numbers (as in contexts[{m}].arms[0])"
+            raise InvalidInput.expected(f"contexts[{m}].arms[{len(arms[m])}]", expected, row.size)
     arms[m] = np.vstack([arms[m], *rows])
-    for given in found if name is None else [name]:
-        names[m] = (*names[m], _unused(names[m]) if given is None else given)
+    for new in new_names if name is None else [name]:
+        names[m] = (*names[m], _unused(names[m]) if new is None else new)
     return _changed(sets, arms, sets.context_names, names)
 
 
@@ -40,11 +39,8 @@ def _new_rows(sets: ActionSets, features: Any) -> tuple[list[Floats], Sequence[s
         raise InvalidInput.expected("features", "at least one row", NOTHING)
     if sets.columns is not None:
         values = in_order(values, table.columns, sets.columns, "features")
-    many = len(values) > 1
-    rows = [
-        finite_numbers(one, f"features[{i}]" if many else "features")
-        for i, one in enumerate(values)
-    ]
+    places = [f"features[{i}]" for i in range(len(values))] if len(values) > 1 else ["features"]
+    rows = [finite_numbers(row, place) for row, place in zip(values, places, strict=True)]
     return rows, table.names or [None] * len(rows)
 
 
@@ -92,13 +88,10 @@ def renumber(old: ActionSets, new: ActionSets) -> Renumbering:
 
 
 def _changed(
-    sets: ActionSets,
-    arms: list[Floats],
-    context_names: Sequence[str],
-    arm_names: list[tuple[str, ...]],
+    sets: ActionSets, arms: list[Floats], contexts: Sequence[str], names: list[tuple[str, ...]]
 ) -> ActionSets:
     """Other arms and contexts with the columns of the sets before."""
-    return ActionSets(arms, context_names=context_names, arm_names=arm_names, columns=sets.columns)
+    return ActionSets(arms, context_names=contexts, arm_names=names, columns=sets.columns)
 
 
 def _parts(sets: ActionSets) -> tuple[list[Floats], list[tuple[str, ...]]]:
@@ -115,12 +108,5 @@ def _unused(names: Sequence[str]) -> str:
 
 
 def _row_keys(sets: ActionSets) -> list[tuple[str, str, bytes]]:
-    names = [
-        (context, arm)
-        for context, arms in zip(sets.context_names, sets.arm_names, strict=True)
-        for arm in arms
-    ]
-    return [
-        (context, arm, vector.tobytes())
-        for (context, arm), vector in zip(names, sets.rows, strict=True)
-    ]
+    contexts, arms = sets.named_rows().values()
+    return list(zip(contexts, arms, (vector.tobytes() for vector in sets.rows), strict=True))

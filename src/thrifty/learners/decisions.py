@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from thrifty.display import frame, html
 from thrifty.errors import shortened
-from thrifty.policies.shared.plain import AnyPolicy, name_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -117,15 +116,5 @@ class Explanation:
         return f"<explanation: {context}{shortened(chosen.name)} ({chosen.label})>"
 
     def _repr_html_(self) -> str:
-        columns = self._columns()
-        rank = [
-            math.inf if chosen else -gap
-            for chosen, gap in zip(columns["chosen"], columns["gap"], strict=True)
-        ]
-        return html(repr(self)[1:-1], columns, rank=rank, order="least gap first")
-
-
-def in_a_line(policy: AnyPolicy, sets: Any, decisions: int, pending: int) -> str:
-    """A learner in a line: the policy, what it knows, and how far it is."""
-    standing = f"{decisions:,} decisions" + (f", {pending:,} pending" if pending else "")
-    return f"<learner: {name_of(policy)}, {sets}, {standing}>"
+        rank = [math.inf if arm.name == self.decision.name else -arm.gap for arm in self.arms]
+        return html(repr(self)[1:-1], self._columns(), rank=rank, order="least gap first")

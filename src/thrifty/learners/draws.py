@@ -24,6 +24,8 @@ class Draws:
     uniforms: Floats
     drawn_from: tuple[Any, Any]
     first: int
+    _has_normals: bool
+    _has_uniforms: bool
 
     def __init__(self, seed: int) -> None:
         _, _, *self._generators = streams(seed, 0)
@@ -49,6 +51,8 @@ class Draws:
             drawn_from=before,
             first=made,
             _next=self._states(),
+            _has_normals=ledger.normals.size > 0,
+            _has_uniforms=ledger.uniforms.size > 0,
         )
 
     def write(self, ledger: Ledger, made: int) -> None:
@@ -57,7 +61,7 @@ class Draws:
         if used == BLOCK:
             self.renew(ledger, made)
             used = 0
-        if self.normals.shape[1]:
+        if self._has_normals:
             ledger.normals[:] = self.normals[used]
-        if self.uniforms.shape[1]:
+        if self._has_uniforms:
             ledger.uniforms[:] = self.uniforms[used]

@@ -10,7 +10,6 @@ N(0, I) of theta.
 """
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -46,11 +45,7 @@ class Columns:
     @cached_property
     def features(self) -> tuple[str, ...]:
         """(p,) names of the features, the bias first."""
-        return (*self._bias_name, *self._outputs)
-
-    @property
-    def _bias_name(self) -> tuple[str, ...]:
-        return ("bias",) if self.bias else ()
+        return ("bias",) * bool(self.bias) + self._outputs
 
     @cached_property
     def _outputs(self) -> tuple[str, ...]:
@@ -116,7 +111,7 @@ class MappedRows(NamedTuple):
 
 
 @dataclass(frozen=True)
-class FeatureMap(ABC):
+class FeatureMap:
     """How features are made; see `disjoint`, `product` and `shared`.
 
     Attributes
@@ -155,18 +150,16 @@ class FeatureMap(ABC):
         values = self.columns.values(context)
         if len(values) != 1:
             raise InvalidInput.expected("features", "one row, of the context", values.shape)
-        if available is None:
-            chosen, names = self._all_arms, self.arms
-        else:
-            chosen = self._arm_indices(available)
-            names = tuple(self.arms[k] for k in chosen)
+        chosen: Sequence[int] = range(len(self.arms))
+        if available is not None:
+            chosen = sorted({self._arm_index(arm) for arm in available})
+            if not chosen:
+                raise InvalidInput.expected("available", "at least one arm", available)
         features = self._of_arms(values.repeat(len(chosen), axis=0), chosen)
-        return MappedRows(features, self._blocks_of(chosen), names)
+        return MappedRows(features, self._blocks_of(chosen), tuple(self.arms[k] for k in chosen))
 
     def whole(self, context: Any, available: Sequence[str | int] | None = None) -> Floats:
-        """Features (K, d) of the arms on offer, as a learner without a map, or a service, takes
-        them.
-        """
+        """Features (K, d) of arms on offer, as learners without a map and services take them."""
         features, blocks, _ = self.rows(context, available)
         return whole_rows(features, blocks, self.dimension)
 
@@ -178,9 +171,9 @@ class FeatureMap(ABC):
         chosen = [self._arm_index(arm) for arm in arms]
         return self._of_arms(values, chosen), self._blocks_of(chosen)
 
-    @abstractmethod
     def _of_arms(self, values: Floats, arms: Sequence[int]) -> Floats:
         """Features (n, width) of arms, given those (n, p) of their contexts."""
+        return np.ascontiguousarray(values)
 
     def _blocks_of(self, arms: Sequence[int]) -> Ints:
         """The block of theta (n,) of each arm."""
@@ -199,16 +192,6 @@ class FeatureMap(ABC):
             "transformed": columns.transformer is not None,
         }
 
-    @cached_property
-    def _all_arms(self) -> list[int]:
-        return list(range(len(self.arms)))
-
-    def _arm_indices(self, available: Sequence[str | int]) -> list[int]:
-        indices = sorted({self._arm_index(arm) for arm in available})
-        if not indices:
-            raise InvalidInput.expected("available", "at least one arm", available)
-        return indices
-
     def _arm_index(self, arm: str | int) -> int:
         return arm_index(arm, self.arms, f"a name, or an index below {len(self.arms)}")
 
@@ -226,11 +209,7 @@ class DisjointMap(FeatureMap):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """(d,) names of the entries of theta."""
         return tuple(f"{arm}: {name}" for arm in self.arms for name in self.columns.features)
-
-    def _of_arms(self, values: Floats, arms: Sequence[int]) -> Floats:
-        return np.ascontiguousarray(values)
 
     def _blocks_of(self, arms: Sequence[int]) -> Ints:
         return np.array(arms, np.int64)
@@ -252,13 +231,11 @@ class ProductMap(FeatureMap):
 
     @property
     def width(self) -> int:
-        """How many features an arm has."""
         return len(self.columns.features) * (len(self.arm_columns) + self.columns.bias)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """(d,) names of the entries of theta."""
-        outer = (*(["bias"] if self.columns.bias else []), *self.arm_columns)
+        outer = ("bias",) * bool(self.columns.bias) + self.arm_columns
         return tuple(f"{arm} x {name}" for arm in outer for name in self.columns.features)
 
     def _of_arms(self, values: Floats, arms: Sequence[int]) -> Floats:
@@ -273,9 +250,7 @@ class ProductMap(FeatureMap):
         return np.hstack([np.ones((len(rows), 1)), rows]) if self.columns.bias else rows
 
     def to_json(self) -> dict[str, Any]:
-        """All but the transformer."""
-        arms = {"arm_columns": self.arm_columns, "arm_rows": self.arm_rows}
-        return super().to_json() | arms
+        return super().to_json() | {"arm_columns": self.arm_columns, "arm_rows": self.arm_rows}
 
 
 @dataclass(frozen=True)
@@ -290,9 +265,6 @@ class SharedMap(FeatureMap):
             raise InvalidInput("available", "not used: pass the rows on offer")
         values = self.columns.values(context)
         return MappedRows(values, np.zeros(len(values), np.int64), index_names(context))
-
-    def _of_arms(self, values: Floats, arms: Sequence[int]) -> Floats:
-        return values
 
 
 def whole_rows(rows: Floats, blocks: Ints, dimension: int) -> Floats:

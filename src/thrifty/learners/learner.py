@@ -30,7 +30,7 @@ from thrifty.learners.offer import Offer
 from thrifty.learners.open_contexts import OpenArms, OpenSets
 from thrifty.learners.pending import Pending, PendingDecisions
 from thrifty.learners.saving import content_of, policy_of, restore, sets_of
-from thrifty.learners.settings import Settings
+from thrifty.learners.settings import LARGEST_REWARD, Settings
 from thrifty.learners.state_files import read, to_text
 from thrifty.learners.step import Decided, Online, Progress, undo
 from thrifty.numerics.arrays import Floats, noise_level
@@ -59,6 +59,8 @@ class Learner:
 
     arms: ListedArms | OpenArms
     state: Any
+    _labels: tuple[str, ...]  # of the policy
+    _entry: Callable[..., Pending]
     _decide: Callable[..., Any]
     _update: Callable[..., Any]
     _reference: Any  # to the state and the progress
@@ -76,8 +78,9 @@ class Learner:
         arms = OpenArms(sets) if isinstance(sets, OpenSets) else ListedArms(sets)
         if not isinstance(policy, Policy):
             raise InvalidInput.expected("policy", "a compiled policy such as thrifty.OAM()", policy)
-        self.policy, self.noise = policy, noise_level(noise)
+        self.policy, self.noise, self._labels = policy, noise_level(noise), policy.labels
         self.settings = Settings.of(settings)
+        self._clicks = self.settings.rewards == "bernoulli"
         self.pending = PendingDecisions(self.settings.expire_after, self.settings.most_waiting)
         self.decisions = self._settled = 0  # decisions, and those rewarded or cancelled
         self._lock, self._progress, self._draws = RLock(), Progress.new(), Draws(seed)
@@ -121,17 +124,15 @@ class Learner:
             pending = self.pending
             if pending.expire_after is not None or len(pending) >= pending.most:
                 self._expire(offer)
-            if len(offer.rows) > self.arms.capacity:
-                self._make_room(len(offer.rows))
             if self._random:
                 self._draws.write(self.state.ledger, self.decisions)
                 if self.settings.probability_draws:
                     self._estimate_chances(offer)
             self._offer, self._busy = offer, True
-            decided = self._decide(self._reference, offer.place, offer.rows)
+            decided = self._decide(self._reference, offer[0], offer[1])
             if decided[0] < 0:
                 self._busy = False
-                self.arms.check(offer)
+                decided = self._decide_with_room(offer)
             decision = self._register(offer, decided)
             self._busy = False
             return decision
@@ -152,7 +153,9 @@ class Learner:
 
     def learn(self, decision: Decision | int, reward: float) -> None:
         """Learn from the reward of a decision, or of its id: late and in any order, but once."""
-        reward = self.settings.check_reward(reward)
+        # nothing to check for most rewards: a call is saved
+        if type(reward) is not float or self._clicks or not abs(reward) < LARGEST_REWARD:
+            reward = self.settings.check_reward(reward)
         with self._lock:
             if self._busy:
                 self._recover()
@@ -367,19 +370,24 @@ class Learner:
             "arms": arms,
             "state": state,
             "_random": state.ledger.normals.size + state.ledger.uniforms.size > 0,
+            "_entry": arms.entry,
             "_reference": reference,
             "_decide": direct_call(entry_for(decide, state), reference, *chosen),
             "_update": direct_call(entry_for(update, state), reference, *rewarded),
             "_chances": {},
         }
 
-    def _make_room(self, arms: int) -> None:
-        """Continue with room for more arms on offer."""
+    def _decide_with_room(self, offer: Offer) -> Decided:
+        """Make room for more arms on offer than ever before, unless they cannot be used."""
+        self.arms.check(offer)
         assert isinstance(self.arms, OpenArms)
-        enlarged = self.arms.enlarged(arms)
+        enlarged = self.arms.enlarged(len(offer.rows))
         state = self.policy.start(enlarged.sets, noise=self.noise, horizon=None)
         _copy_arrays(self.state, state)
         self.__dict__.update(self._attached(enlarged, state))
+        self._busy = True
+        decided: Decided = self._decide(self._reference, offer.place, offer.rows)
+        return decided
 
     def _estimate_chances(self, offer: Offer) -> None:
         """Estimate the probability of each arm on offer.
@@ -421,14 +429,15 @@ class Learner:
         """Enter the decision that compiled code has counted."""
         id, chance = self.decisions, decided[3]
         known = chance if chance == chance else self._chances.get(decided[0])
-        entry = self.arms.entry(id, offer, decided, self.policy.labels[decided[1]], known)
+        entry = self._entry(id, offer, decided, self._labels[decided[1]], known)
         self.pending[id] = entry
         self.decisions = id + 1
         return entry[0]
 
     def _learn(self, pending: Pending, reward: float) -> None:
         """Learn from the reward of a pending decision."""
-        id, row, label, features = pending.decision.id, pending.row, pending.label, pending.features
+        decision, row, label, features, _, _ = pending
+        id = decision[0]
         if features is None:
             self._settle(id, self._update, self._reference, row, label, reward)
         elif self.sets.open:

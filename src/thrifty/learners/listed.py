@@ -29,7 +29,6 @@ class ListedArms:
     Attributes
     ----------
     sets : the action sets
-    capacity : the most arms that can be on offer
     starts : the first row of each context
     rows : the rows of each context
     """
@@ -38,12 +37,13 @@ class ListedArms:
         if not isinstance(sets, ActionSets):
             raise InvalidInput.expected("sets", "thrifty.ActionSets", sets)
         check_range(np.abs(sets.rows).max(axis=1), "arms", "an arm")
-        self.sets, self.capacity = sets, sets.largest
+        self.sets = sets
         self.starts: list[int] = sets.offsets.tolist()
         self.rows: list[Ints] = [np.arange(*rows) for rows in pairwise(self.starts)]
         self._names = list(zip(sets.context_names, sets.arm_names, strict=True))
-        self._contexts: dict[str | int, int] = {m: m for m in range(sets.contexts)}
-        self._contexts |= {name: m for m, name in enumerate(sets.context_names)}
+        offers = [Offer(m, rows, None) for m, rows in enumerate(self.rows)]
+        self._offers: dict[str | int, Offer] = dict(enumerate(offers))
+        self._offers |= dict(zip(sets.context_names, offers, strict=True))
 
     def calls(self) -> tuple[Call, Call]:
         """The compiled functions that decide and learn."""
@@ -56,13 +56,14 @@ class ListedArms:
         names: Sequence[str] | None,
     ) -> Offer:
         """The arms on offer in a context."""
-        m = self._contexts.get(context) if type(context) in _INDEX_TYPES else None
-        if m is None:  # an index of another type, or a mistake
-            m = self.sets.context_index(context)
+        offer = self._offers.get(context) if type(context) in _INDEX_TYPES else None
+        if offer is None:  # an index of another type, or a mistake
+            offer = self._offers[self.sets.context_index(context)]
         if names is not None:
             raise InvalidInput("names", "not used: listed arms have names of their own")
-        rows = self.rows[m] if available is None else self._available(m, available)
-        return _new(Offer, (m, rows, None))
+        if available is None:
+            return offer
+        return offer._replace(rows=self._available(offer.place, available))
 
     def check(self, offer: Offer) -> None:
         """Raise what a decision would raise about an offer: nothing is left."""
@@ -76,7 +77,7 @@ class ListedArms:
     ) -> Pending:
         """The entry of a decision that compiled code has counted."""
         row, label, gap, _, explored = decided
-        m = offer.place
+        m = offer[0]
         context, names = self._names[m]
         arm = row - self.starts[m]
         # faster than Decision(...) and Pending(...), by a third of a microsecond
@@ -100,7 +101,7 @@ class ListedArms:
         """The context, row and vector that counted a decision; -1 where removed since."""
         if pending.counted is not None:
             return pending.counted
-        m = self._contexts[pending.decision.context]
+        m = self._offers[pending.decision.context].place
         return m, pending.row, int(self.sets.vector_ids[pending.row])
 
     def moved(self, pending: Pending, renumbering: Renumbering) -> Pending:

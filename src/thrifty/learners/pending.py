@@ -36,22 +36,23 @@ class PendingDecisions(dict[int, Pending]):
 
     def find(self, decision: Decision | int, made: int) -> Pending:
         """The entry of a decision, or of its id; made: how many decisions there were so far."""
+        if type(decision) is Decision and type(decision[0]) is int:
+            entry = self.get(decision[0])
+            if entry is not None and entry[0] is decision:
+                return entry
         if isinstance(decision, int):
-            entry, name = self.get(decision), f"decision {decision}"
+            id, name = decision, f"decision {decision}"
+            entry = self.get(id)
         else:
             check_decision(decision)
-            entry, name = self.get(decision.id), f"decision {decision.id} (arm {decision.name!r})"
+            id, name = decision.id, f"decision {decision.id} (arm {decision.name!r})"
+            entry = self.get(id)
             # a gap of nan differs from itself, but not as text
-            if (
-                entry is not None
-                and entry[0] is not decision
-                and entry[0] != decision
-                and repr(entry[0]) != repr(decision)
-            ):
+            if entry is not None and entry[0] != decision and repr(entry[0]) != repr(decision):
                 raise InvalidInput("", f"{name} was made by another learner, or changed")
         if entry is not None:
             return entry
-        if 0 <= (decision if isinstance(decision, int) else decision.id) < made:
+        if 0 <= id < made:
             why = "is not pending: already rewarded, cancelled or expired, or of another learner"
         else:
             why = f"is of another learner: this one has made {made:,} decisions"

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from thrifty.display import frame, html
 from thrifty.errors import InvalidInput
 from thrifty.learners.decisions import ArmReport, Decision, Explanation
@@ -51,7 +53,9 @@ class PlainLearner:
         horizon: float | None = None,
         **settings: Any,
     ) -> None:
-        rounds = None if horizon is None else _rounds(horizon)
+        if horizon is not None and finite_number(horizon, "horizon") < 1:
+            raise InvalidInput.expected("horizon", "at least one round", horizon)
+        rounds = None if horizon is None else int(horizon)
         self.arms, self.noise = ListedArms(sets), noise_level(noise)
         self.settings = Settings.of(settings)
         self.pending = PendingDecisions(self.settings.expire_after, self.settings.most_waiting)
@@ -130,12 +134,8 @@ class PlainLearner:
         pairs = [estimates for estimates in known if estimates is not None]
         if not pairs:
             return named
-        means, errors = zip(*pairs, strict=True)
-        columns = {"mean": means, "error": errors}
-        return named | {
-            name: [float(number) for part in parts for number in part]
-            for name, parts in columns.items()
-        }
+        means, errors = np.hstack(pairs).tolist()
+        return named | {"mean": means, "error": errors}
 
     def to_frame(self) -> "DataFrame":
         """The present estimates as a data frame of pandas, a row per arm."""
@@ -212,9 +212,3 @@ def _unpickled(content: bytes) -> PlainLearner:
     pending.update(entries)
     learner.__dict__.update(kept, pending=pending, _lock=RLock())
     return learner
-
-
-def _rounds(horizon: float) -> int:
-    if finite_number(horizon, "horizon") < 1:
-        raise InvalidInput.expected("horizon", "at least one round", horizon)
-    return int(horizon)

@@ -32,7 +32,7 @@ def content_of(learner: "Learner") -> dict[str, Any]:
         "parameters": {key: plain_number(value) for key, value in parameters.items()},
         "noise": learner.noise,
         **learner.arms.to_json(),
-        "settings": learner.settings.to_json(),
+        "settings": asdict(learner.settings),
         "state": pack(learner.state),
         "draws": {"normals": normals, "uniforms": uniforms, "used": used},
         "next_id": learner.decisions,
@@ -132,17 +132,17 @@ def _restore_pending(learner: "Learner", entry: dict[str, Any]) -> Pending:
     expect(all(isinstance(text, str) for text in (context, name, label)), where, "names", entry)
     expect(_is_index(arm, 2**62), where, "the index of an arm", arm)
     expect(isinstance(gap, float), where, "a gap", gap)
-    expect(chance is None or _is_chance(chance), where, "a probability", chance)
+    probable = chance is None or (type(chance) is float and 0 <= chance <= 1 + 1e-9)
+    expect(probable, where, "a probability", chance)
     removed = entry["features"] is not None  # its row is not used
     expect(removed or not sets.open, where, "features", entry)
     rows = sets.blocks if sets.open else len(sets.rows)
     expect((removed and not sets.open) or _is_index(entry["row"], rows), where, "a row", entry)
     labels = learner.policy.labels
     expect(_is_index(entry["label"], len(labels)), where, "the index of a label", entry["label"])
-    features = None
-    if entry["features"] is not None:
+    features, width = None, sets.rows.shape[1]
+    if removed:
         features = finite_numbers(_from_text(entry["features"]), f"{where}: features")
-        width = sets.rows.shape[1]
         expect(features.shape == (width,), where, f"{width} features", features)
     counted = None if sets.open else _counted_of(sets, entry, context, removed)
     decision = Decision(id, context, arm, name, label, gap, chance)
@@ -170,10 +170,6 @@ def _counted_of(
 
 def _is_index(value: Any, size: int) -> bool:
     return type(value) is int and 0 <= value < size
-
-
-def _is_chance(value: Any) -> bool:
-    return type(value) is float and 0 <= value <= 1 + 1e-9
 
 
 def _to_text(features: Floats) -> str:

@@ -1,7 +1,7 @@
 """What a learner is told about rewards and pending decisions, and the check of a reward."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from thrifty.numerics.arrays import RANGE, Floats, finite_number, finite_numbers
 
 REWARDS = ("gaussian", "bernoulli")
 LARGEST_REWARD = 1 / RANGE
+SMALLER = f"a number below {LARGEST_REWARD:g}"
 MOST_DRAWS = 1_000_000
 
 
@@ -63,10 +64,6 @@ class Settings:
             raise InvalidInput.expected(key, f"a whole number {bounds}", value)
         object.__setattr__(self, key, int(value))
 
-    def to_json(self) -> dict[str, Any]:
-        """As files keep them."""
-        return asdict(self)
-
     def check_reward(self, reward: float) -> float:
         """A reward as a number; raises what `learn` would raise about it."""
         if type(reward) is not float or not -LARGEST_REWARD < reward < LARGEST_REWARD:
@@ -78,11 +75,8 @@ class Settings:
     def check_rewards(self, rewards: Any, count: int) -> Floats:
         """Rewards (n,) of as many decisions that were taken elsewhere."""
         numbers = finite_numbers(rewards, "rewards")
-        too_large = np.flatnonzero(~(np.abs(numbers) < LARGEST_REWARD))
-        if too_large.size:
-            place = f"rewards[{too_large[0]}]"
-            expected = f"a number below {LARGEST_REWARD:g}"
-            raise InvalidInput.expected(place, expected, numbers[too_large[0]])
+        for i in np.flatnonzero(~(np.abs(numbers) < LARGEST_REWARD)):
+            raise InvalidInput.expected(f"rewards[{i}]", SMALLER, numbers[i])
         if len(numbers) != count:
             expected = f"{count} numbers (one for each row)"
             raise InvalidInput.expected("rewards", expected, len(numbers))
@@ -96,7 +90,7 @@ def _number(reward: float) -> float:
     click = isinstance(reward, bool | np.bool_)
     number = finite_number(int(reward) if click else reward, "reward")
     if not abs(number) < LARGEST_REWARD:
-        raise InvalidInput.expected("reward", f"a number below {LARGEST_REWARD:g}", reward)
+        raise InvalidInput.expected("reward", SMALLER, reward)
     return number
 
 

@@ -37,25 +37,22 @@ def pack(state: Any) -> dict[str, Any]:
     return packed
 
 
-def unpack(packed: Any, state: Any, where: str = "state") -> None:
-    """Check packed arrays, and write them into those of a state."""
-    rows = len(state.ledger.chosen) if hasattr(state, "ledger") else None
-    _unpack(packed, state, where, rows)
-
-
-def _unpack(packed: Any, state: Any, where: str, rows: int | None) -> None:
+def unpack(packed: Any, state: Any, where: str = "state", rows: int | None = None) -> None:
+    """Check packed arrays, and write them into those of a state; rows: how many its ledger has."""
+    if hasattr(state, "ledger"):
+        rows = len(state.ledger.chosen)
     expect(isinstance(packed, dict), where, "an object", packed)
     for name, part, kind in _saved_fields(state):
         expect(name in packed, where, f"a field {name!r}", list(packed))
         value, place = packed[name], f"{where}.{name}"
         if kind is tuple:
-            _unpack(value, part, place, rows)
+            unpack(value, part, place, rows)
         elif part.dtype.names:
             expect(isinstance(value, dict), place, "an object", value)
             for field in part.dtype.names:
                 expect(field in value, place, f"a field {field!r}", list(value))
-                one = part[field]
-                one[...] = _checked([value[field]], one, f"{place}.{field}")
+                numbers = part[field]
+                numbers[...] = _checked([value[field]], numbers, f"{place}.{field}")
         else:
             array = _checked(value, part, place)
             if kind == ROW_INDICES and rows is not None:
@@ -65,13 +62,13 @@ def _unpack(packed: Any, state: Any, where: str, rows: int | None) -> None:
 
 def _saved_fields(state: Any) -> list[tuple[str, Any, object]]:
     """Name, value and kind of the fields that are arrays or named tuples of them, and saved."""
-    found: list[tuple[str, Any, object]] = []
+    fields: list[tuple[str, Any, object]] = []
     kinds = _kinds(cast(Any, type(state)))
     for name, part in zip(state._fields, state, strict=True):
         kind = tuple if hasattr(part, "_fields") else kinds.get(name)
         if kind is tuple or (isinstance(part, np.ndarray) and kind != UNSAVED):
-            found.append((name, part, kind))
-    return found
+            fields.append((name, part, kind))
+    return fields
 
 
 @cache
@@ -92,18 +89,13 @@ def _checked(value: Any, like: NDArray[Any], where: str) -> NDArray[Any]:
         array = np.empty(0)
     kinds = {"f": "fi", "i": "i", "b": "b"}[like.dtype.kind]
     if like.dtype.kind == "f" and array.dtype.kind in "UO":
-        array = np.array([_number(one, where) for one in _flat(value)]).reshape(array.shape)
+        numbers = [_number(number, where) for number in np.array(value, object).flat]
+        array = np.array(numbers).reshape(array.shape)
     expect(array.shape == like.shape, where, expected, value)
     expect(array.dtype.kind in kinds or array.size == 0, where, expected, value)
     if like.dtype.kind == "i":
         expect(not ((array < 0) | (array > MOST)).any(), where, f"{expected}, none below 0", value)
     return array.astype(like.dtype)
-
-
-def _flat(value: Any) -> list[Any]:
-    if isinstance(value, list):
-        return [one for part in value for one in _flat(part)]
-    return [value]
 
 
 def _number(value: Any, where: str) -> float:

@@ -58,10 +58,12 @@ def decide(reference: Any, context: int, arms: Ints) -> Decided:
 def decide_open(reference: Any, blocks: Ints, features: Floats) -> Decided:
     """The same for open contexts: features (n, w) about blocks (n,) of theta.
 
-    Row -1 if a feature is no usable number.
+    Row -1 if a feature is no usable number, or if there is no room for so many arms.
     """
     state, progress = reference.target.state, reference.target.progress
     rows, firsts, ledger = state.regression.rows, state.regression.firsts, state.ledger
+    if features.shape[0] >= rows.shape[0]:  # the last row is for rewards
+        return -1, 0, 0.0, 0.0, 0
     for n in range(features.shape[0]):
         for i in range(features.shape[1]):
             if not abs(features[n, i]) <= LARGEST_FEATURE:

@@ -13,9 +13,10 @@ from functools import partial
 from threading import Event, Thread
 from typing import Any
 
+from thrifty.compiler.fingerprints import installed_code
 from thrifty.errors import InvalidInput, MissingPackage, ThriftyError, Unreachable
 from thrifty.studies.batches import Batch
-from thrifty.studies.tasks import Chunk, compute, installed_code
+from thrifty.studies.tasks import Chunk, compute
 
 # Limits in seconds. A scheduler that does not respond is reported within ten seconds.
 CONNECT_TIMEOUT, RESPONSE_TIMEOUT = 3, 5

@@ -12,13 +12,12 @@ import pickle
 import time
 from dataclasses import dataclass, fields
 from functools import cache, cached_property
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from thrifty.compiler.fingerprints import compiled_files, fingerprint, result_files
+from thrifty.compiler.fingerprints import fingerprint, result_files, versions
 from thrifty.errors import InvalidInput
 from thrifty.numerics.arrays import Ints
 from thrifty.policies import Policy
@@ -193,18 +192,8 @@ def digest_of(text: str) -> str:
 
 
 @cache
-def installed_code() -> str:
-    """A hash of all code that computes; machines with the same hash give the same results."""
-    return fingerprint(compiled_files(), *_versions())
-
-
-@cache
 def _code(of_policy: tuple[Path, ...]) -> str:
-    return fingerprint([*result_files(), *of_policy], *_versions())
-
-
-def _versions() -> list[str]:
-    return [f"{package} {version(package)}" for package in ("numpy", "numba", "scipy")]
+    return fingerprint([*result_files(), *of_policy], *versions())
 
 
 def _source_files(kind: type) -> tuple[Path, ...]:

@@ -1,42 +1,17 @@
 """Clients of the service: `Client` waits for answers, `AsyncClient` is for asyncio.
 
-Both make the same requests, which stand here once, and repeat them in the same way (retries.py).
+Both make the same requests, which stand here once, and repeat them in the same way (transports.py).
 """
 
-from collections.abc import (
-    AsyncIterator,
-    Callable,
-    Coroutine,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-)
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Sequence
 from functools import wraps
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, get_args, overload
 
-from thrifty.display import frame
 from thrifty.errors import MissingPackage
-from thrifty.service.client.replies import (
-    RemoteDecision,
-    RemoteEvent,
-    RemoteExplanation,
-    log_columns,
-    read_decision,
-    read_explanation,
-    read_log,
-)
-from thrifty.service.client.requests import (
-    Json,
-    Request,
-    decision_body,
-    experiment_body,
-    id_of,
-    path_part,
-    reward_bodies,
-    reward_body,
-)
+from thrifty.service.client import replies, requests
+from thrifty.service.client.replies import RemoteDecision, RemoteEvent, RemoteExplanation
+from thrifty.service.client.requests import Json, Request, Rule
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -50,10 +25,7 @@ EXPERIMENTS = "/v1/experiments"
 
 
 class sent(Generic[P, T]):  # noqa: N801  # a decorator
-    """A method that makes a request. A caller gets what is read from the reply to it.
-
-    Of the clients for asyncio, it gets a coroutine that returns that.
-    """
+    """A method that makes a request. Callers get what is read from the reply, or a coroutine."""
 
     def __init__(self, make: Callable[Concatenate[Any, P], Request[T]]) -> None:
         self._make = make
@@ -110,7 +82,7 @@ class _Client(Generic[E]):
         noise: float | str | None = None,
         rewards: str | None = None,
         seed: int | None = None,
-        expire: Mapping[str, Any] | None = None,
+        expire: Rule | None = None,
     ) -> Request[E]:
         """Make an experiment.
 
@@ -120,7 +92,7 @@ class _Client(Generic[E]):
         """
         settings: Json = {"policy": policy, "contexts": contexts, "dimension": dimension}
         settings |= {"noise": noise, "rewards": rewards, "seed": seed, "expire": expire}
-        body = experiment_body({"name": name, **settings})
+        body = requests.experiment_body({"name": name, **settings})
         return Request("POST", EXPERIMENTS, self._made, body, repeatable=False)
 
     def experiment(self, name: str, *, columns: Sequence[str] | None = None) -> E:
@@ -143,7 +115,7 @@ class _Experiment:
 
     def __init__(self, transport: Any, name: str, columns: Sequence[str] | None = None) -> None:
         self.name, self._transport, self._columns = name, transport, columns
-        self._path = f"{EXPERIMENTS}/{path_part(name, 'experiment')}"
+        self._path = f"{EXPERIMENTS}/{requests.path_part(name, 'experiment')}"
 
     @sent
     def choose(
@@ -161,8 +133,8 @@ class _Experiment:
         """
         kind = "context" if isinstance(context, str) else "features"
         asked = {kind: context, "names": names, "available": available, "id": id}
-        body = decision_body(asked, self._columns)
-        return Request("POST", f"{self._path}/decisions", read_decision, body)
+        body = requests.decision_body(asked, self._columns)
+        return Request("POST", f"{self._path}/decisions", replies.read_decision, body)
 
     @sent
     def choose_many(self, contexts: Iterable[Any]) -> Request[list[RemoteDecision]]:
@@ -171,16 +143,15 @@ class _Experiment:
         contexts: of each the name or the features, or a mapping with context or features, and
         perhaps names, available and id.
         """
-        bodies = [
-            decision_body(context, self._columns, f"[{i}].") for i, context in enumerate(contexts)
-        ]
-        read = lambda reply: [*map(read_decision, reply)]  # noqa: E731
+        body = requests.decision_body
+        bodies = [body(asked, self._columns, f"[{i}].") for i, asked in enumerate(contexts)]
+        read = lambda reply: [*map(replies.read_decision, reply)]  # noqa: E731
         return Request("POST", f"{self._path}/decisions", read, bodies)
 
     @sent
     def learn(self, decision: RemoteDecision | str, reward: float) -> Request[str]:
         """Report the reward of a decision, or of its id: `learned`, or `already` if known."""
-        body = reward_body(decision, reward)
+        body = requests.reward_body(decision, reward)
         return Request("POST", f"{self._path}/rewards", lambda reply: reply["status"], body)
 
     @sent
@@ -189,13 +160,13 @@ class _Experiment:
     ) -> Request[list[str]]:
         """Report pairs of a decision and its reward, all or none; at most 1,000."""
         read = lambda reply: [entry["status"] for entry in reply]  # noqa: E731
-        return Request("POST", f"{self._path}/rewards", read, reward_bodies(list(rewards)))
+        return Request("POST", f"{self._path}/rewards", read, requests.reward_bodies(list(rewards)))
 
     @sent
     def explain(self, decision: RemoteDecision | str) -> Request[RemoteExplanation]:
         """Why an arm was chosen, with the present estimates."""
-        path = f"{self._path}/decisions/{path_part(id_of(decision), 'decision')}"
-        return Request("GET", path, read_explanation)
+        path = f"{self._path}/decisions/{requests.path_part(requests.id_of(decision), 'decision')}"
+        return Request("GET", path, replies.read_explanation)
 
     @sent
     def info(self) -> Request[Json]:
@@ -232,8 +203,7 @@ class _Experiment:
     @sent
     def _page(self, after: int) -> Request[list[RemoteEvent]]:
         """A page of the log."""
-        query = {"after": after, "format": "json"}
-        return Request("GET", f"{self._path}/log", read_log, query=query)
+        return Request("GET", f"{self._path}/log?after={after}&format=json", replies.read_log)
 
     def __repr__(self) -> str:
         return f"<experiment {self.name!r} of {self._transport.connection.url}>"
@@ -249,11 +219,8 @@ class RemoteExperiment(_Experiment):
             after = page[-1].seq
 
     def to_frame(self) -> "DataFrame":
-        """The log as a data frame of pandas.
-
-        A row per entry, with seq, kind, at, decision, and a column for each key of their bodies.
-        """
-        return frame("experiment.to_frame()", log_columns(list(self.log())))
+        """The log as a data frame of pandas: seq, kind, at, decision, and all keys of bodies."""
+        return replies.log_frame(list(self.log()))
 
 
 class AsyncRemoteExperiment(_Experiment):
@@ -268,7 +235,7 @@ class AsyncRemoteExperiment(_Experiment):
 
     async def to_frame(self) -> "DataFrame":
         """The log as a data frame of pandas, as RemoteExperiment.to_frame."""
-        return frame("experiment.to_frame()", log_columns([event async for event in self.log()]))
+        return replies.log_frame([event async for event in self.log()])
 
 
 class Client(_Client[RemoteExperiment]):

@@ -3,9 +3,13 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from thrifty.display import frame
 from thrifty.learners.decisions import ArmReport, Explanation
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 
 class RemoteDecision(NamedTuple):
@@ -15,12 +19,7 @@ class RemoteDecision(NamedTuple):
     ----------
     id : of the decision
     seq : its number in the log of the experiment
-    context : name of the context; empty where contexts are open
-    arm, name : index of the arm among those of its context, and its name
-    label : why it was chosen, one of the policy's labels
-    probability : with which it was chosen, given all that was known; None where it has no closed
-        form
-    gap : estimated mean of the best arm on offer minus that of this one
+    context, arm, name, label, probability, gap : as those of thrifty.Decision
     """
 
     id: str
@@ -95,9 +94,9 @@ def read_log(reply: Sequence[Mapping[str, Any]]) -> list[RemoteEvent]:
     return [RemoteEvent(**{name: e[name] for name in RemoteEvent._fields}) for e in reply]
 
 
-def log_columns(events: Sequence[RemoteEvent]) -> dict[str, list[Any]]:
-    """Entries of the log by column: what all have, then each key of their bodies."""
+def log_frame(events: Sequence[RemoteEvent]) -> "DataFrame":
+    """Entries of the log as a data frame: what all have, then each key of their bodies."""
     columns = {name: [getattr(e, name) for e in events] for name in RemoteEvent._fields[:-1]}
     keys = dict.fromkeys(key for event in events for key in event.body)
     bodies = {key: [e.body.get(key) for e in events] for key in keys if key not in columns}
-    return columns | bodies
+    return frame("experiment.to_frame()", columns | bodies)

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote
 
@@ -17,20 +17,17 @@ from thrifty.service.ids import new_id
 
 T = TypeVar("T")
 Json = dict[str, Any]
+Rule = Mapping[str, Any]  # when decisions are given up
 
 
 @dataclass(frozen=True)
 class Request(Generic[T]):
-    """A request, and how to read its reply.
-
-    repeatable: whether making it twice does the same as making it once.
-    """
+    """A request, and how to read its reply; repeatable: making it twice does the same as once."""
 
     method: str
     path: str
     read: Callable[[Any], T]
     body: Any = None
-    query: Mapping[str, Any] = field(default_factory=dict)
     repeatable: bool = True
 
     @property

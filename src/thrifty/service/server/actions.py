@@ -4,8 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from thrifty.errors import ThriftyError
+from thrifty.errors import InvalidInput, ThriftyError
 from thrifty.service.server.experiment import (
+    ACTIVE,
     ASKED,
     CREATED,
     DECISION,
@@ -15,7 +16,7 @@ from thrifty.service.server.experiment import (
     outcome,
 )
 from thrifty.service.server.loading import Loaded, code
-from thrifty.service.server.refusals import Conflict, NotFound, Refusal, TooMany, Unusable, place
+from thrifty.service.server.refusals import Conflict, NotFound, Refusal, TooMany, place
 from thrifty.service.server.views import decision_reply, experiment_reply
 from thrifty.service.server.writer import Action, Group
 from thrifty.service.storage.leases import Elsewhere
@@ -87,14 +88,15 @@ class Decide(Action):
             try:
                 if id in fresh or DECISION in known.get(id, ()):
                     before = fresh[id] if id in fresh else known[id][DECISION].body
-                    _check_same(id, asked, before)
+                    if any(asked.get(key) != before.get(key) for key in ASKED):
+                        raise Conflict("id", f"decision {id} was asked for with another body")
                 else:
                     experiment.check_decision(asked)
                     fresh[id] = asked
             except ThriftyError as error:
                 raise _placed(n if self.many else None, error) from None
-        if fresh:
-            experiment.check_active()
+        if fresh and experiment.status != ACTIVE:
+            raise Conflict("experiment", f"{self.name} is {experiment.status}")
         if len(experiment.pending) + len(fresh) > MOST_PENDING:
             raise TooMany("decisions", f"more than {MOST_PENDING:,} would be pending")
         for id, asked in fresh.items():
@@ -135,13 +137,8 @@ def _placed(n: int | None, error: ThriftyError) -> ThriftyError:
     """The mistake in item n of a list, or in a request without a list."""
     if n is None:
         return error
-    kind, where = type(error) if isinstance(error, Refusal) else Unusable, place(error)
+    kind, where = type(error) if isinstance(error, Refusal) else InvalidInput, place(error)
     return kind(f"[{n}].{where}", str(error).removeprefix(f"{where}: "))
-
-
-def _check_same(id: str, asked: dict[str, Any], before: dict[str, Any]) -> None:
-    if any(asked.get(key) != before.get(key) for key in ASKED):
-        raise Conflict("id", f"decision {id} was asked for with another body")
 
 
 def _check_already(id: str, reward: float, events: dict[str, Event]) -> None:

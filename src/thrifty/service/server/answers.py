@@ -7,11 +7,9 @@ from pydantic_core import to_json
 
 from thrifty.errors import escaped
 
-HEADERS = {  # of answers to requests that can be made again, and to those without a token
-    401: {"WWW-Authenticate": "Bearer"},
-    429: {"Retry-After": "1"},
-    503: {"Retry-After": "1"},
-}
+LATER = {"Retry-After": "1"}
+# of answers to requests without a token, and to those that can be made again
+HEADERS = {401: {"WWW-Authenticate": "Bearer"}, 429: LATER, 503: LATER}
 
 
 def answer(content: Any, status: int = 200) -> Response:

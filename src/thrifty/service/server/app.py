@@ -17,7 +17,7 @@ from starlette.exceptions import HTTPException
 from thrifty import __version__
 from thrifty.errors import ThriftyError, shortened
 from thrifty.service.server.answers import error_answer
-from thrifty.service.server.gate import Gate, Limits
+from thrifty.service.server.gate import Gate
 from thrifty.service.server.page_files import page_router
 from thrifty.service.server.refusals import NoAnswer, Refusal, Unavailable, place
 from thrifty.service.server.routes import make_routes
@@ -96,7 +96,7 @@ class Service:
             raise Unavailable("experiment", "its leader does not answer; try again") from None
 
 
-def make_app(store_url: str, own_url: str = "", limits: Limits | None = None) -> FastAPI:
+def make_app(store_url: str, own_url: str = "") -> FastAPI:
     """The application; own_url: where other servers reach this one."""
 
     @asynccontextmanager
@@ -122,7 +122,7 @@ def make_app(store_url: str, own_url: str = "", limits: Limits | None = None) ->
     )
     app.include_router(make_routes())
     app.include_router(page_router())
-    app.add_middleware(Gate, limits=limits or Limits())
+    app.add_middleware(Gate)
     app.add_exception_handler(Elsewhere, _pass_on)
     app.add_exception_handler(ThriftyError, _refused)
     app.add_exception_handler(RequestValidationError, _invalid)

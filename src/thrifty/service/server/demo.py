@@ -2,6 +2,7 @@
 
 import random
 import time
+from contextlib import suppress
 from threading import Thread
 from typing import Any
 
@@ -20,6 +21,7 @@ SHOP: dict[str, Any] = {
 CLICKS = (0.12, 0.3, 0.2, 0.15)  # theta of the shop
 PRICES: dict[str, Any] = {"name": "demo-prices", "dimension": 3, "policy": "thrifty"}
 SILENT = 0.1  # share of visitors without a reward: their decisions expire
+STARTING = 6  # attempts to connect while the server starts, for about 15 seconds
 PAUSE = 0.05  # seconds between visitors
 
 
@@ -29,28 +31,17 @@ def start_visitors(url: str) -> None:
 
 
 def _visit(url: str) -> None:
-    rng = random.Random(0)
-    with httpx.Client(base_url=url, timeout=60) as client:
-        _wait(client)
+    rng, patient = random.Random(0), httpx.HTTPTransport(retries=STARTING)
+    with (
+        suppress(httpx.HTTPError),  # the server has ended
+        httpx.Client(base_url=url, timeout=60, transport=patient) as client,
+    ):
         for experiment in (SHOP, PRICES):
             client.post("/v1/experiments", json=experiment)  # 409: it is there already
         while True:
-            try:
-                _visit_shop(client, rng)
-                _ask_for_price(client, rng)
-            except httpx.HTTPError:
-                return  # the server has ended
+            _visit_shop(client, rng)
+            _ask_for_price(client, rng)
             time.sleep(PAUSE)
-
-
-def _wait(client: httpx.Client) -> None:
-    """Until the server answers."""
-    while True:
-        try:
-            if client.get("/readyz").status_code == 200:
-                return
-        except httpx.HTTPError:
-            time.sleep(0.1)
 
 
 def _visit_shop(client: httpx.Client, rng: random.Random) -> None:
@@ -64,7 +55,8 @@ def _visit_shop(client: httpx.Client, rng: random.Random) -> None:
         mean = sum(x * theta for x, theta in zip(vector, CLICKS, strict=True))
         clicks = rng.random() < mean
         if rng.random() > SILENT:
-            _reward(client, "demo-shop", decision["id"], float(clicks))
+            reward = {"decision": decision["id"], "reward": float(clicks)}
+            client.post("/v1/experiments/demo-shop/rewards", json=reward)
 
 
 def _ask_for_price(client: httpx.Client, rng: random.Random) -> None:
@@ -78,8 +70,5 @@ def _ask_for_price(client: httpx.Client, rng: random.Random) -> None:
         decision = made.json()
         price = prices[decision["arm"]]
         profit = price * max(0.0, 1 - price / (1.6 * wealth)) + 0.1 * rng.gauss(0, 1)
-        _reward(client, "demo-prices", decision["id"], profit)
-
-
-def _reward(client: httpx.Client, name: str, id: str, reward: float) -> None:
-    client.post(f"/v1/experiments/{name}/rewards", json={"decision": id, "reward": reward})
+        reward = {"decision": decision["id"], "reward": profit}
+        client.post("/v1/experiments/demo-prices/rewards", json=reward)

@@ -6,6 +6,7 @@ the last bit: `decide`, `reward`, `expire` and `change` make events, `replay` ca
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from typing import Any, NamedTuple, cast
 
 import thrifty as th
@@ -13,7 +14,6 @@ from thrifty.errors import InvalidInput
 from thrifty.learners.learner import Learner
 from thrifty.learners.start import CLICK_NOISE, with_noise
 from thrifty.service.server.history import History
-from thrifty.service.server.refusals import Conflict
 from thrifty.service.server.schemas import MOST_ARMS, MOST_CONTEXTS
 from thrifty.service.storage.store import Event
 
@@ -26,6 +26,9 @@ DECIDED = ("arm", "name", "label", "probability", "gap")  # what is answered
 OF_LISTED, OF_OPEN = ("context", "available"), ("features", "names")
 ACTIVE = "active"
 ROUNDING = 1e-9  # a gap below this share of the noise is none: the arms are the same
+# What a snapshot has beside the learner, in this order; waiting: the pending decisions.
+SAVED: tuple[str, ...] = ("name", "settings", "created", "status", "seq")
+SAVED += ("waiting", "counts", "cost", "reward_sum", "history")
 _new = tuple.__new__
 
 
@@ -55,24 +58,16 @@ class Experiment:
 
     # events that are made here
 
-    def check_active(self) -> None:
-        """Refuse decisions while the experiment is paused or archived."""
-        if self.status != ACTIVE:
-            raise Conflict("experiment", f"{self.name} is {self.status}")
-
     def check_decision(self, asked: dict[str, Any]) -> None:
         """Raise what `decide` would raise about what is asked."""
         (needed, also), others = (OF_LISTED, OF_OPEN) if self.listed else (OF_OPEN, OF_LISTED)
+        how = "listed: name one of them" if self.listed else "open: pass features of the arms"
         if asked.get(needed) is None:
-            raise InvalidInput(needed, self._how_to_ask())
+            raise InvalidInput(needed, f"contexts are {how}")
         for key in others:
             if asked.get(key) is not None:
-                raise InvalidInput(key, f"{self._how_to_ask()}, without {key}")
+                raise InvalidInput(key, f"contexts are {how}, without {key}")
         self.learner.check_offer(asked[needed], **{also: asked.get(also)})
-
-    def _how_to_ask(self) -> str:
-        how = "listed: name one of them" if self.listed else "open: pass features of the arms"
-        return f"contexts are {how}"
 
     def decide(self, id: str, asked: dict[str, Any], at: int) -> Event:
         """Take a decision that was checked; asked: context or features, names, available."""
@@ -97,7 +92,17 @@ class Experiment:
 
     def change(self, change: dict[str, Any], at: int) -> Event:
         """Change arms, contexts, parameters or the status: all of it or nothing."""
-        self._change(change)
+        settings = dict(self.settings)
+        # with many pending decisions this takes its time
+        before = self.learner.to_bytes() if change.keys() - {"status", "expire"} else None
+        try:
+            for key, value in change.items():
+                CHANGES[key](self, value)
+        except BaseException:
+            self.learner = self.learner if before is None else Learner.load(before)
+            self.settings = settings
+            raise
+        self.status = change.get("status", self.status)
         return self._event(CHANGED, at, change)
 
     # events of the log
@@ -167,41 +172,16 @@ class Experiment:
         self.counts["expired"] += 1
         return self._event(EXPIRED, at, {"reward": reward}, id)
 
-    def _change(self, change: dict[str, Any]) -> None:
-        settings = dict(self.settings)
-        # with many pending decisions this takes its time
-        before = self.learner.to_bytes() if change.keys() - {"status", "expire"} else None
-        try:
-            for key, value in change.items():
-                CHANGES[key](self, value)
-        except BaseException:
-            self.learner = self.learner if before is None else Learner.load(before)
-            self.settings = settings
-            raise
-        self.status = change.get("status", self.status)
-
-    def _event(
-        self, kind: str, at: int, body: dict[str, Any], decision: str | None = None
-    ) -> Event:
+    def _event(self, kind: str, at: int, body: dict[str, Any], id: str | None = None) -> Event:
         self.seq += 1
-        return Event(self.seq, kind, at, decision, body)
+        return Event(self.seq, kind, at, id, body)
 
     # the state as bytes
 
     def to_bytes(self) -> bytes:
         """Everything, for a snapshot: the learner in one line, and the rest."""
-        saved = {
-            "name": self.name,
-            "settings": self.settings,
-            "created": self.created,
-            "status": self.status,
-            "seq": self.seq,
-            "waiting": self.pending,
-            "counts": self.counts,
-            "cost": self.cost,
-            "reward_sum": self.reward_sum,
-            "history": self.history.to_json(),
-        }
+        changed = {"waiting": self.pending, "history": asdict(self.history)}
+        saved = {key: changed[key] if key in changed else getattr(self, key) for key in SAVED}
         return self.learner.to_bytes() + json.dumps(saved).encode()
 
     @classmethod
@@ -264,26 +244,16 @@ def _start(settings: dict[str, Any]) -> Learner:
     if (contexts is None) == (dimension is None):
         raise InvalidInput("contexts", "pass either contexts or a dimension")
     arms = {"dimension": dimension} if contexts is None else {"sets": _sets(contexts)}
-    return policy.learner(
-        **arms,
-        seed=settings["seed"],
-        noise=settings.get("noise"),
-        rewards=settings["rewards"],
-        most_waiting=MOST_PENDING + 1,
-    )
+    told: dict[str, Any] = {key: settings.get(key) for key in ("seed", "noise", "rewards")}
+    return policy.learner(**arms, **told, most_waiting=MOST_PENDING + 1)
 
 
 def _sets(contexts: list[dict[str, Any]]) -> th.ActionSets:
     return th.ActionSets(
         [context["arms"] for context in contexts],
         context_names=[context["name"] for context in contexts],
-        arm_names=[context.get("arm_names") or _numbers(context["arms"]) for context in contexts],
+        arm_names=[context.get("arm_names") or None for context in contexts],
     )
-
-
-def _numbers(rows: list[Any]) -> list[str]:
-    """Names of arms that have none."""
-    return [str(k) for k in range(len(rows))]
 
 
 def _listed(experiment: Experiment, where: str) -> Learner:
@@ -324,9 +294,7 @@ CHANGES: dict[str, Callable[[Experiment, Any], None]] = {
     "policy": _change_policy,
     "expire": _change_expiry,
     "add_context": _add_context,
-    "remove_context": lambda experiment, name: _listed(experiment, "remove_context").remove_context(
-        name
-    ),
+    "remove_context": lambda changed, name: _listed(changed, "remove_context").remove_context(name),
     "add_arm": _add_arm,
     "remove_arm": lambda experiment, arm: _listed(experiment, "remove_arm").remove_arm(
         arm["context"], arm["name"]

@@ -1,6 +1,6 @@
 """What happened over time, in a bounded number of stretches of equally many decisions."""
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 MOST = 120  # stretches; with more, two neighbours become one
@@ -28,6 +28,10 @@ class History:
 
     size: int = 1
     stretches: list[Stretch] = field(default_factory=list)
+
+    @classmethod
+    def from_json(cls, content: dict[str, Any]) -> "History":
+        return cls(content["size"], [Stretch(**stretch) for stretch in content["stretches"]])
 
     def count_decision(self, at: int, gap: float, explores: bool) -> None:
         """Add a decision; it explores if its arm is not the greedy one."""
@@ -61,10 +65,3 @@ class History:
                 break
             cost, seen = cost + stretch.cost, seen + stretch.decisions
         return cost
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, content: dict[str, Any]) -> "History":
-        return cls(content["size"], [Stretch(**stretch) for stretch in content["stretches"]])

@@ -7,22 +7,10 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
-from thrifty.compiler.fingerprints import fingerprint
-from thrifty.service.server.experiment import DECISION, UPGRADED, Experiment
-from thrifty.service.storage.store import (
-    Event,
-    Snapshot,
-    all_events,
-    append,
-    events_about_all,
-    last_seq,
-    last_snapshot,
-    now,
-    read_events,
-    save_snapshot,
-    snapshots_by,
-)
-from thrifty.studies.tasks import installed_code
+from thrifty.compiler.fingerprints import fingerprint, installed_code
+from thrifty.service.server.experiment import CREATED, DECISION, UPGRADED, Experiment
+from thrifty.service.storage import store
+from thrifty.service.storage.store import Event, Snapshot
 
 
 @cache
@@ -46,20 +34,18 @@ def load(connection: Connection, name: str) -> Loaded:
     Where other code made the snapshot, an event says so, and from which event on this code would
     have decided otherwise. What was decided stands.
     """
-    snapshot, upgrades = last_snapshot(connection, name), _upgrades(connection, name)
+    snapshot, upgrades = store.last_snapshot(connection, name), _upgrades(connection, name)
     made_by = _first(connection, name).body["code"] if snapshot is None else snapshot.code
     if snapshot is not None and made_by != code() and not _is_readable(snapshot):
         snapshot = None  # the whole log it can read
-    experiment, differs = _replayed(connection, name, snapshot, follow=False)
-    if differs is not None:
-        experiment, _ = _replayed(connection, name, snapshot, follow=True)
+    experiment, differs = _replayed(connection, name, snapshot)
     if made_by == code():
         return Loaded(experiment, 0 if snapshot is None else snapshot.seq, upgrades)
     body = {"from": made_by, "to": code(), "differs": differs}
     experiment.seq += 1
-    append(connection, name, [Event(experiment.seq, UPGRADED, now(), None, body)])
+    store.append(connection, name, [Event(experiment.seq, UPGRADED, store.now(), None, body)])
     upgrades = (*upgrades, experiment.seq)
-    save_snapshot(connection, name, take_snapshot(experiment), keep=upgrades)
+    store.save_snapshot(connection, name, take_snapshot(experiment), keep=upgrades)
     return Loaded(experiment, experiment.seq, upgrades)
 
 
@@ -77,18 +63,18 @@ def take_snapshot(experiment: Experiment) -> Snapshot:
 
 
 def _replayed(
-    connection: Connection, name: str, snapshot: Snapshot | None, *, follow: bool
+    connection: Connection, name: str, snapshot: Snapshot | None, *, follow: bool = False
 ) -> tuple[Experiment, int | None]:
-    """The experiment after all events; and, unless the log is followed, where it differs."""
+    """The experiment after all events; and where it differs from the log, which it then follows."""
     experiment = _begun(connection, name, snapshot)
-    for event in all_events(connection, name, experiment.seq):
+    for event in store.all_events(connection, name, experiment.seq):
         if experiment.replay(event, follow=follow) is not None and not follow:
-            return experiment, event.seq
+            return _replayed(connection, name, snapshot, follow=True)[0], event.seq
     return experiment, None
 
 
 def _first(connection: Connection, name: str) -> Event:
-    return read_events(connection, name, most=1)[0]
+    return store.events_about_all(connection, name, CREATED)[0]
 
 
 def _begun(connection: Connection, name: str, snapshot: Snapshot | None) -> Experiment:
@@ -100,7 +86,7 @@ def _begun(connection: Connection, name: str, snapshot: Snapshot | None) -> Expe
 
 
 def _upgrades(connection: Connection, name: str) -> tuple[int, ...]:
-    return tuple(event.seq for event in events_about_all(connection, name, UPGRADED))
+    return tuple(event.seq for event in store.events_about_all(connection, name, UPGRADED))
 
 
 class Audit(NamedTuple):
@@ -120,14 +106,14 @@ def audit(connection: Connection, name: str, tick: Callable[[], None] = lambda: 
     taken when this code took over. tick: called after each event.
     """
     upgrades = _upgrades(connection, name)
-    start = last_snapshot(connection, name, until=upgrades[-1]) if upgrades else None
+    start = store.last_snapshot(connection, name, until=upgrades[-1]) if upgrades else None
     made_by = _first(connection, name).body["code"] if start is None else start.code
     if made_by != code():
-        return Audit(0, 0, last_seq(connection, name))
+        return Audit(0, 0, store.last_seq(connection, name))
     experiment, unverified = _begun(connection, name, start), 0 if start is None else start.seq
     events = decisions = 0
-    snapshots = snapshots_by(connection, name, code())
-    for event in all_events(connection, name, experiment.seq):
+    snapshots = store.snapshots_by(connection, name, code())
+    for event in store.all_events(connection, name, experiment.seq):
         difference = _difference(experiment, event, snapshots.get(event.seq))
         events, decisions = events + 1, decisions + (event.kind == DECISION)
         tick()

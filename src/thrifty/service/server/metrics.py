@@ -8,13 +8,13 @@ from thrifty.service.server.writer import Writer
 def metrics_text(writer: Writer) -> str:
     """What the writer has done, and the experiments that this server leads."""
     registry, measured = CollectorRegistry(), writer.measured
-    for name, text, value in (
-        ("thrifty_groups", "Transactions", measured.groups),
-        ("thrifty_requests", "Requests that were carried out", measured.requests),
-        ("thrifty_requests_refused", "Requests with a mistake", measured.refused),
-        ("thrifty_group_seconds", "Seconds in transactions", measured.seconds),
+    for name, text, key in (
+        ("thrifty_groups", "Transactions", "groups"),
+        ("thrifty_requests", "Requests that were carried out", "requests"),
+        ("thrifty_requests_refused", "Requests with a mistake", "refused"),
+        ("thrifty_group_seconds", "Seconds in transactions", "seconds"),
     ):
-        Counter(name, text, registry=registry).inc(value)
+        Counter(name, text, registry=registry).inc(measured[key])
     labels = ["experiment"]
     pending = Gauge("thrifty_waiting", "Pending decisions", labels, registry=registry)
     made = Counter("thrifty_decisions", "Decisions", labels, registry=registry)

@@ -11,10 +11,7 @@ from thrifty.errors import ThriftyError
 class Refusal(ThriftyError):
     """A request that is refused: where the reason is, and a message that follows it in one line.
 
-    Attributes
-    ----------
-    status : of the HTTP answer
-    where : part of the request, such as `[3].features`
+    status: of the HTTP answer. where: part of the request, such as `[3].features`.
     """
 
     status: ClassVar[int]
@@ -46,10 +43,6 @@ class NotFound(Refusal, status=404):
 
 class Conflict(Refusal, status=409):
     """Another reward, another body under the same id, or an experiment that is paused."""
-
-
-class Unusable(Refusal, status=422):
-    """A request that was parsed, but cannot be used."""
 
 
 class TooMany(Refusal, status=429):

@@ -5,35 +5,22 @@ from collections.abc import Callable, Iterator
 from typing import IO, TYPE_CHECKING, Annotated, Any, Literal
 from urllib.parse import quote
 
-from fastapi import APIRouter, Body, Query, Request
+from fastapi import APIRouter, Body, Depends, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import PlainTextResponse, Response, StreamingResponse
-from pydantic import Field
 from sqlalchemy import Connection
 
 from thrifty.errors import InvalidInput
 from thrifty.service.ids import new_ids
+from thrifty.service.server import schemas
 from thrifty.service.server.actions import Alter, Ask, Create, Decide, Learn
 from thrifty.service.server.answers import answer
 from thrifty.service.server.experiment import DECISION, Experiment, check_settings
 from thrifty.service.server.exports import parquet
-from thrifty.service.server.guard import Guarded, scope
+from thrifty.service.server.guard import Guarded, Scope
 from thrifty.service.server.metrics import metrics_text
 from thrifty.service.server.refusals import NotFound, Unavailable
-from thrifty.service.server.schemas import (
-    MOST_BATCH,
-    DecisionDetail,
-    DecisionReply,
-    DecisionRequest,
-    ExperimentChange,
-    ExperimentLine,
-    ExperimentReply,
-    LogEntry,
-    Name,
-    NewExperiment,
-    RewardReply,
-    RewardRequest,
-)
+from thrifty.service.server.schemas import DecisionReply, Name, RewardReply
 from thrifty.service.server.views import decision_detail, experiment_line, experiment_reply, iso
 from thrifty.service.storage.leases import Elsewhere
 from thrifty.service.storage.store import find_decisions, last_events, read_events, statuses
@@ -46,12 +33,8 @@ AT_ONCE = 100  # experiments of the list that are asked for together
 PARQUET = "application/vnd.apache.parquet"
 ALL = "/v1/experiments"
 NAMED = f"{ALL}/{{name}}"
-Decisions = Annotated[
-    DecisionRequest | Annotated[list[DecisionRequest], Field(max_length=MOST_BATCH)], Body()
-]
-Rewards = Annotated[
-    RewardRequest | Annotated[list[RewardRequest], Field(max_length=MOST_BATCH)], Body()
-]
+Decisions = Annotated[schemas.DecisionRequest | schemas.DecisionBatch, Body()]
+Rewards = Annotated[schemas.RewardRequest | schemas.RewardBatch, Body()]
 
 
 def service_of(request: Request) -> "Service":
@@ -70,40 +53,36 @@ def make_routes() -> APIRouter:
 
 def _needs(name: str, reply: Any, **others: Any) -> dict[str, Any]:
     """Options of a route: the scope that it needs, and the schema of its replies."""
-    return {"dependencies": [scope(name)], "response_model": reply, **others}
+    return {"dependencies": [Depends(Scope(name))], "response_model": reply, **others}
 
 
 def _add_experiments(routes: APIRouter) -> None:
-    @routes.post(ALL, **_needs("admin", ExperimentReply, status_code=201))
-    async def create(request: Request, new: NewExperiment) -> Response:
+    @routes.post(ALL, **_needs("admin", schemas.ExperimentReply, status_code=201))
+    async def create(request: Request, new: schemas.NewExperiment) -> Response:
         settings = new.model_dump(exclude={"name"}, exclude_none=True)
         await run_in_threadpool(check_settings, settings)  # compiles, which takes its time
         shown = await service_of(request).writer.submit(Create(new.name, settings))
         return _with_leader(request, shown, 201)
 
-    @routes.get(ALL, **_needs("read", list[ExperimentLine]))
+    @routes.get(ALL, **_needs("read", list[schemas.ExperimentLine]))
     async def list_all(request: Request) -> Response:
         names = await run_in_threadpool(_names, service_of(request))
-        lines: list[dict[str, Any]] = []
-        errors: list[BaseException] = []  # of experiments that cannot be read: in the server's log
+        replies: list[Any] = []  # or errors, if experiments cannot be read: in the server's log
         for first in range(0, len(names), AT_ONCE):
             asked = (_line(request, name) for name in names[first : first + AT_ONCE])
-            for line in await asyncio.gather(*asked, return_exceptions=True):
-                if isinstance(line, BaseException):
-                    errors.append(line)
-                else:
-                    lines.append(line)
-        if errors and not lines:
-            raise errors[0]
+            replies += await asyncio.gather(*asked, return_exceptions=True)
+        lines = [reply for reply in replies if not isinstance(reply, BaseException)]
+        if replies and not lines:
+            raise replies[0]
         return answer(lines)
 
-    @routes.get(NAMED, **_needs("read", ExperimentReply))
+    @routes.get(NAMED, **_needs("read", schemas.ExperimentReply))
     async def show(request: Request, name: Name) -> Response:
         shown = await service_of(request).writer.submit(Ask(name, experiment_reply))
         return _with_leader(request, shown)
 
-    @routes.patch(NAMED, **_needs("admin", ExperimentReply))
-    async def change(request: Request, name: Name, change: ExperimentChange) -> Response:
+    @routes.patch(NAMED, **_needs("admin", schemas.ExperimentReply))
+    async def change(request: Request, name: Name, change: schemas.ExperimentChange) -> Response:
         asked = change.model_dump(exclude_none=True)
         if "expire" in change.model_fields_set:
             asked.setdefault("expire", None)  # null: decisions are given up no longer
@@ -120,17 +99,15 @@ def _with_leader(request: Request, shown: dict[str, Any], status: int = 200) -> 
 async def _line(request: Request, name: str) -> dict[str, Any]:
     """An ExperimentLine, from whichever server leads the experiment."""
     service = service_of(request)
-    line: dict[str, Any]
     try:
-        line = await service.writer.submit(Ask(name, experiment_line))
+        return await service.writer.submit(Ask(name, experiment_line))
     except Elsewhere as leader:
         reply = await service.pass_on(request, leader, "GET", f"{ALL}/{quote(name)}")
         if reply.status_code != 200:
             message = f"the leader of {name} does not answer; try again"
             raise Unavailable("experiment", message) from None
         shown = reply.json()
-        line = {key: shown[key] for key in ExperimentLine.model_fields}
-    return line
+        return {key: shown[key] for key in schemas.ExperimentLine.model_fields}
 
 
 def _names(service: "Service") -> list[str]:
@@ -142,7 +119,7 @@ def _names(service: "Service") -> list[str]:
 def _add_decisions(routes: APIRouter) -> None:
     @routes.post(f"{NAMED}/decisions", **_needs("decide", DecisionReply | list[DecisionReply]))
     async def decide(request: Request, name: Name, asked: Decisions) -> Response:
-        items, many = _items(asked)
+        items, many = (asked, True) if isinstance(asked, list) else ([asked], False)
         brought = [item.id for item in items if item.id is not None]
         fresh = iter(new_ids(len(items) - len(brought)))
         decisions = [(item.id or next(fresh), item.__dict__) for item in items]
@@ -152,19 +129,19 @@ def _add_decisions(routes: APIRouter) -> None:
 
     @routes.post(f"{NAMED}/rewards", **_needs("reward", RewardReply | list[RewardReply]))
     async def learn(request: Request, name: Name, rewards: Rewards) -> Response:
-        items, many = _items(rewards)
+        items, many = (rewards, True) if isinstance(rewards, list) else ([rewards], False)
         pairs = [(item.decision, item.reward) for item in items]
         replies = await service_of(request).writer.submit(Learn(name, pairs, many))
         return answer(replies if many else replies[0])
 
-    @routes.get(f"{NAMED}/decisions", **_needs("read", list[DecisionDetail]))
+    @routes.get(f"{NAMED}/decisions", **_needs("read", list[schemas.DecisionDetail]))
     async def show_last(
         request: Request, name: Name, last: Annotated[int, Query(ge=1, le=100)] = 20
     ) -> Response:
         events = await _read(request, last_events, name, DECISION, last)
         return answer(await _details(request, name, [event.decision for event in events]))
 
-    @routes.get(f"{NAMED}/decisions/{{id}}", **_needs("read", DecisionDetail))
+    @routes.get(f"{NAMED}/decisions/{{id}}", **_needs("read", schemas.DecisionDetail))
     async def show_decision(request: Request, name: Name, id: Name) -> Response:
         details = await _details(request, name, [id])
         if not details:
@@ -173,7 +150,7 @@ def _add_decisions(routes: APIRouter) -> None:
 
     as_parquet: dict[str, Any] = {"responses": {200: {"content": {PARQUET: {}}}}}
 
-    @routes.get(f"{NAMED}/log", **_needs("read", list[LogEntry], **as_parquet))
+    @routes.get(f"{NAMED}/log", **_needs("read", list[schemas.LogEntry], **as_parquet))
     async def show_log(
         request: Request,
         name: Name,
@@ -191,11 +168,6 @@ def _entries(connection: Connection, name: str, after: int) -> list[dict[str, An
     """LogEntries: a page of them."""
     events = read_events(connection, name, after)
     return [{**event._asdict(), "at": iso(event.at)} for event in events]
-
-
-def _items(body: Any) -> tuple[list[Any], bool]:
-    """What a body has, and whether it is a list."""
-    return (body, True) if isinstance(body, list) else ([body], False)
 
 
 def _content(file: IO[bytes]) -> Iterator[bytes]:
@@ -242,6 +214,6 @@ def _add_operations(routes: APIRouter) -> None:
             raise Unavailable("service", "the store does not answer")
         return PlainTextResponse("ready\n")
 
-    @routes.get("/metrics", include_in_schema=False, dependencies=[scope("read")])
+    @routes.get("/metrics", **_needs("read", None, include_in_schema=False))
     async def metrics(request: Request) -> Response:
         return PlainTextResponse(metrics_text(service_of(request).writer))

@@ -88,6 +88,9 @@ class DecisionRequest(Strict):
     available: Annotated[Labels, Field(min_length=1)] | None = None
 
 
+DecisionBatch = Annotated[list[DecisionRequest], Field(max_length=MOST_BATCH)]
+
+
 class DecisionReply(BaseModel):
     id: str
     seq: int
@@ -102,6 +105,9 @@ class DecisionReply(BaseModel):
 class RewardRequest(Strict):
     decision: Name
     reward: Number
+
+
+RewardBatch = Annotated[list[RewardRequest], Field(max_length=MOST_BATCH)]
 
 
 class RewardReply(BaseModel):

@@ -31,12 +31,12 @@ def run_server(
     """Serve until a signal ends it."""
     _check_open(store, host, url, demo=demo)
     listening = _listen(host, port)
-    place = f"http://{_shown(host)}:{listening.getsockname()[1]}/"
-    if json_log:
-        _log_as_json()
+    named = f"[{host}]" if ":" in host else host
+    place = f"http://{named}:{listening.getsockname()[1]}/"
     app = make_app(store, url or place)
     config = uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=10)
     if json_log:
+        _log_as_json()
         LOG.info("the page is at %s", place)
     else:
         print(f"thrifty: the page is at {place}  (Ctrl-C ends the service)", file=sys.stderr)
@@ -90,10 +90,6 @@ def _listen(host: str, port: int) -> socket.socket:
     return listening
 
 
-def _shown(host: str) -> str:
-    return f"[{host}]" if ":" in host else host
-
-
 class _JsonLines(logging.Formatter):
     """A log record as a line of JSON."""
 
@@ -104,9 +100,8 @@ class _JsonLines(logging.Formatter):
             "logger": record.name,
             "message": record.getMessage(),
         }
-        for key in ("experiment", "fence"):
-            if hasattr(record, key):
-                content[key] = getattr(record, key)
+        extra = vars(record)
+        content |= {key: extra[key] for key in ("experiment", "fence") if key in extra}
         if record.exc_info:
             content["error"] = self.formatException(record.exc_info)
         return json.dumps(content)

@@ -23,17 +23,9 @@ from thrifty.errors import ThriftyError, first_line
 from thrifty.service.server.experiment import Experiment
 from thrifty.service.server.loading import Loaded, load, take_snapshot
 from thrifty.service.server.refusals import NotFound, Unavailable
+from thrifty.service.storage import store
 from thrifty.service.storage.leases import Elsewhere, Heartbeat, Leases
-from thrifty.service.storage.store import (
-    Event,
-    EventStore,
-    append,
-    find_decisions,
-    now,
-    save_snapshot,
-    set_status,
-    statuses,
-)
+from thrifty.service.storage.store import Event, EventStore
 from thrifty.service.storage.tokens import Token, read_tokens
 
 LOG = logging.getLogger("thrifty.service")
@@ -75,12 +67,12 @@ class Group:
 
     def __init__(self, writer: "Writer", connection: Connection, elsewhere: dict[str, str]) -> None:
         self.writer, self.connection, self.elsewhere = writer, connection, elsewhere
-        self.at = now()
+        self.at = store.now()
         self.events: dict[str, list[Event]] = {}
         self.known: dict[str, dict[str, dict[str, Event]]] = {}
         self.statuses: dict[str, str] = {}
         self.used: set[str] = set()  # experiments
-        self.loaded: set[str] = set()  # of them, those that were read in this group
+        self.loads = False  # whether some of them were read in this group
 
     def look_up(self, actions: list[Action]) -> None:
         """Read the events about all decisions that actions name."""
@@ -88,36 +80,41 @@ class Group:
         for action in actions:
             asked.setdefault(action.name, set()).update(action.ids())
         for name, ids in asked.items():
-            self.known[name] = find_decisions(self.connection, name, ids) if ids else {}
+            self.known[name] = store.find_decisions(self.connection, name, ids) if ids else {}
 
     def lead(self, name: str) -> Experiment:
         """The experiment; raises Elsewhere if another server leads it."""
         if name in self.elsewhere:
             raise Elsewhere(self.elsewhere[name])
         self.used.add(name)
-        if name not in self.writer.experiments:
-            self.loaded.add(name)
-        return self.writer.experiment(self.connection, name)
+        experiments, fences = self.writer.experiments, self.writer.leases.fences
+        if name not in experiments:
+            if name not in fences:
+                raise NotFound("experiment", f"no experiment {name}")
+            self.loads = True
+            logged = {"experiment": name, "fence": fences[name]}
+            LOG.info("leading experiment %s", name, extra=logged)
+            experiments[name] = load(self.connection, name)
+        return experiments[name].experiment
 
     def add(self, name: str, event: Event) -> None:
         """Add an event of an experiment; it is committed with the group."""
         self.used.add(name)
         self.events.setdefault(name, []).append(event)
         if event.decision is not None:
-            known = self.known.setdefault(name, {})
-            known.setdefault(event.decision, {})[event.kind] = event
+            self.known.setdefault(name, {}).setdefault(event.decision, {})[event.kind] = event
 
     def write(self) -> None:
         """Add all events to their logs, if this server still leads the experiments."""
         leases = self.writer.leases
         if lost := leases.lost(self.connection, self.writer.experiments.keys() & self.used):
             raise Unavailable("experiment", f"{lost[0]} has another leader now")
-        if self.loaded:  # which may have taken as long as a lease lasts
+        if self.loads:  # which may have taken as long as a lease lasts
             leases.renew(self.connection)
         for name, events in self.events.items():
-            append(self.connection, name, events)
+            store.append(self.connection, name, events)
         for name, status in self.statuses.items():
-            set_status(self.connection, name, status)
+            store.set_status(self.connection, name, status)
 
 
 class Writer(Thread):
@@ -127,6 +124,7 @@ class Writer(Thread):
     ----------
     tokens : as read_tokens gives them, at most TICK seconds ago
     ready : set while leases can be renewed
+    measured : what /metrics shows: groups, requests, those refused, and seconds for all of them
     """
 
     def __init__(self, store: EventStore, holder: str, url: str) -> None:
@@ -134,7 +132,8 @@ class Writer(Thread):
         self.store, self.leases = store, Leases(store, holder, url)
         self.experiments: dict[str, Loaded] = {}
         self.tokens: dict[str, Token] | None = {}
-        self.ready, self.measured = Flag(), Measured()
+        self.ready = Flag()
+        self.measured = dict.fromkeys(("groups", "requests", "refused", "seconds"), 0.0)
         self._jobs: SimpleQueue[Job | None] = SimpleQueue()
         self._stopping = False
         self._turned = time.monotonic()  # when the last group was done
@@ -182,16 +181,6 @@ class Writer(Thread):
         late = [job for _ in range(self._jobs.qsize()) if (job := self._jobs.get()) is not None]
         _send(late, [Unavailable("service", "the server is stopping")] * len(late))
 
-    def experiment(self, connection: Connection, name: str) -> Experiment:
-        """An experiment that this server leads."""
-        if name not in self.experiments:
-            if name not in self.leases.fences:
-                raise NotFound("experiment", f"no experiment {name}")
-            logged = {"experiment": name, "fence": self.leases.fences[name]}
-            LOG.info("leading experiment %s", name, extra=logged)
-            self.experiments[name] = load(connection, name)
-        return self.experiments[name].experiment
-
     def _lead(self, names: set[str]) -> dict[str, str]:
         """Become the leader of experiments; returns those that others lead, with their urls.
 
@@ -201,7 +190,7 @@ class Writer(Thread):
         fresh, elsewhere = names - self.experiments.keys(), {}
         if fresh:
             with self.store.begin() as connection:
-                for name in sorted(fresh & statuses(connection).keys()):
+                for name in sorted(fresh & store.statuses(connection).keys()):
                     try:
                         self.leases.acquire(connection, name)
                     except Elsewhere as leader:
@@ -238,7 +227,11 @@ class Writer(Thread):
                     self._carry_out([job])
                 return
             answers = [_refused(error)] * len(jobs)
-        self.measured.count(jobs, answers, time.perf_counter() - begun)
+        mistakes = [answer for answer in answers if isinstance(answer, Exception)]
+        self.measured["groups"] += 1
+        self.measured["requests"] += len(jobs)
+        self.measured["refused"] += sum(not isinstance(error, Elsewhere) for error in mistakes)
+        self.measured["seconds"] += time.perf_counter() - begun
         _send(jobs, answers)
 
     def _drop(self, names: Iterable[str]) -> None:
@@ -286,13 +279,13 @@ class Writer(Thread):
     def _expire(self, name: str, seconds: float) -> None:
         """Give up decisions that are pending for too long, for so many seconds."""
         events, until = [], time.monotonic() + seconds
-        for event in self.experiments[name].experiment.expire(now()):
+        for event in self.experiments[name].experiment.expire(store.now()):
             events.append(event)
             if time.monotonic() > until:
                 break
         if events:
             with self._leading(name) as connection:
-                append(connection, name, events)
+                store.append(connection, name, events)
 
     def _take_snapshot(self, name: str, every: int) -> None:
         """Save a snapshot of an experiment with so many events since the last.
@@ -304,7 +297,7 @@ class Writer(Thread):
         if loaded.experiment.seq - loaded.snapshot >= max(every, rarer):
             snapshot = take_snapshot(loaded.experiment)
             with self._leading(name) as connection:
-                save_snapshot(connection, name, snapshot, keep=loaded.upgrades)
+                store.save_snapshot(connection, name, snapshot, keep=loaded.upgrades)
             self.experiments[name] = loaded._replace(snapshot=snapshot.seq)
 
     @contextmanager
@@ -327,21 +320,6 @@ class Writer(Thread):
                 self.leases.release(connection)
         except Exception as error:
             _complain("left without giving leases up", error)
-
-
-class Measured:
-    """What /metrics shows about the writer."""
-
-    def __init__(self) -> None:
-        self.groups = self.requests = self.refused = 0
-        self.seconds = 0.0
-
-    def count(self, jobs: list[Job], answers: list[Any], seconds: float) -> None:
-        self.groups += 1
-        self.requests += len(jobs)
-        refused = [answer for answer in answers if isinstance(answer, Exception)]
-        self.refused += sum(not isinstance(error, Elsewhere) for error in refused)
-        self.seconds += seconds
 
 
 def _answer(action: Action, group: Group) -> Any:

@@ -22,16 +22,14 @@ LOG = logging.getLogger("thrifty.service")
 LASTS = 5_000_000  # microseconds without renewal
 BEAT = 1.0  # seconds between renewals while the writer is at work
 PAUSE = 2_000  # milliseconds that a transaction may be silent while it holds leases
+Lock = Literal["key share", "update"] | None
 _COLUMNS = "experiment, holder, url, fence, until"
 _READ = {  # as text, since each group of requests needs it
     "sqlite": f"SELECT {_COLUMNS} FROM leases WHERE experiment IN (SELECT value FROM json_each(?))",
     "postgresql": f"SELECT {_COLUMNS} FROM leases WHERE experiment = ANY(%s)",
 }
 _LIMIT_SILENCE = f"set_config('idle_in_transaction_session_timeout', '{PAUSE}', true)"
-_READ_LOCKED = (
-    f"SELECT {_COLUMNS}, {_LIMIT_SILENCE} "
-    "FROM leases WHERE experiment = ANY(%s) ORDER BY experiment FOR"
-)
+_LOCKED = "FROM leases WHERE experiment = ANY(%s) ORDER BY experiment FOR"
 
 
 class Elsewhere(ThriftyError):
@@ -105,11 +103,7 @@ class Leases:
         connection.execute(LEASES.update().where(mine).values(until=until))
 
 
-def _read(
-    connection: Connection,
-    experiments: Collection[str],
-    lock: Literal["key share", "update"] | None,
-) -> dict[str, Lease]:
+def _read(connection: Connection, experiments: Collection[str], lock: Lock) -> dict[str, Lease]:
     """The leases of experiments.
 
     lock: until the transaction ends there are no new leaders, but leases can be renewed; "update":
@@ -119,7 +113,7 @@ def _read(
     dialect = connection.dialect.name
     statement = _READ[dialect]
     if lock and dialect != "sqlite":  # there, a transaction that writes is alone
-        statement = f"{_READ_LOCKED} {lock.upper()}"
+        statement = f"SELECT {_COLUMNS}, {_LIMIT_SILENCE} {_LOCKED} {lock.upper()}"
     rows = connection.exec_driver_sql(statement, (list_for(dialect, experiments),))
     return {row.experiment: Lease(row.holder, row.url, row.fence, row.until) for row in rows}
 

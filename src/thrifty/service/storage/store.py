@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -84,17 +84,13 @@ class EventStore:
                 raise BadFile(f"{file}: no such file; pass --store with that of the service")
         migrate(self.engine)
 
-    @contextmanager
-    def begin(self) -> Iterator[Connection]:
+    def begin(self) -> AbstractContextManager[Connection]:
         """A transaction: committed at the end, rolled back if an exception leaves it."""
-        with self.engine.begin() as connection:
-            yield connection
+        return self.engine.begin()
 
-    @contextmanager
-    def reading(self) -> Iterator[Connection]:
+    def reading(self) -> AbstractContextManager[Connection]:
         """A transaction that only reads: it does not keep others from writing."""
-        with self._reading.begin() as connection:
-            yield connection
+        return self._reading.begin()
 
     def now(self, connection: Connection) -> int:
         """The time of the database, which all servers share, in microseconds."""
@@ -111,8 +107,6 @@ class EventStore:
 
 def append(connection: Connection, experiment: str, events: Sequence[Event]) -> None:
     """Add events to the log of an experiment."""
-    if not events:
-        return
     dialect = connection.dialect.name
     if dialect == "sqlite":
         rows: Any = [(experiment, *event[:4], to_json(event.body).decode()) for event in events]
@@ -121,12 +115,9 @@ def append(connection: Connection, experiment: str, events: Sequence[Event]) -> 
     connection.exec_driver_sql(_APPEND[dialect], rows)
 
 
-def read_events(
-    connection: Connection, experiment: str, after: int = 0, most: int | None = None
-) -> list[Event]:
-    """The events after a sequence number, in order: at most so many, or a page."""
-    query = _events(experiment, EVENTS.c.seq > after).order_by(EVENTS.c.seq)
-    query = query.limit(PAGE if most is None else most)
+def read_events(connection: Connection, experiment: str, after: int = 0) -> list[Event]:
+    """A page of the events after a sequence number, in order."""
+    query = _events(experiment, EVENTS.c.seq > after).order_by(EVENTS.c.seq).limit(PAGE)
     events, size = [], 0
     # PostgreSQL sends few rows at first, and more and more
     with connection.execute(query, execution_options={"stream_results": True}) as rows:
@@ -217,11 +208,10 @@ def save_snapshot(
         connection.execute(sa.delete(SNAPSHOTS).where(mine, seq.in_(old)))
 
 
-def last_snapshot(
-    connection: Connection, experiment: str, until: int | None = None
-) -> Snapshot | None:
-    """The newest snapshot, or the newest up to a sequence number."""
-    query = _snapshots(experiment).order_by(SNAPSHOTS.c.seq.desc()).limit(1)
+def last_snapshot(connection: Connection, name: str, until: int | None = None) -> Snapshot | None:
+    """The newest snapshot of an experiment, or the newest up to a sequence number."""
+    query = sa.select(SNAPSHOTS).where(SNAPSHOTS.c.experiment == name)
+    query = query.order_by(SNAPSHOTS.c.seq.desc()).limit(1)
     if until is not None:
         query = query.where(SNAPSHOTS.c.seq <= until)
     row = connection.execute(query).first()
@@ -230,13 +220,9 @@ def last_snapshot(
 
 def snapshots_by(connection: Connection, experiment: str, code: str) -> dict[int, bytes]:
     """The states in all snapshots that some code has made, by sequence number."""
-    rows = connection.execute(_snapshots(experiment).where(SNAPSHOTS.c.code == code))
+    of_code = (SNAPSHOTS.c.experiment == experiment, SNAPSHOTS.c.code == code)
+    rows = connection.execute(sa.select(SNAPSHOTS).where(*of_code))
     return {row.seq: bytes(row.state) for row in rows}
-
-
-def _snapshots(experiment: str) -> sa.Select[Any]:
-    columns = SNAPSHOTS.c.seq, SNAPSHOTS.c.code, SNAPSHOTS.c.state
-    return sa.select(*columns).where(SNAPSHOTS.c.experiment == experiment)
 
 
 def migrate(engine: sa.Engine) -> None:
@@ -268,9 +254,8 @@ def _engine(url: str) -> sa.Engine:
         parsed = make_url(url)
         if parsed.get_backend_name() == "postgresql":
             parsed = parsed.set(drivername="postgresql+psycopg")
-            engine = sa.create_engine(
-                parsed, pool_pre_ping=True, connect_args=_PATIENCE, hide_parameters=True
-            )
+            options: Any = {"pool_pre_ping": True, "connect_args": _PATIENCE}
+            engine = sa.create_engine(parsed, hide_parameters=True, **options)
             sa.event.listen(engine, "connect", _set_up_postgresql)
             return engine
         if parsed.get_backend_name() != "sqlite" or not parsed.database:

@@ -1,71 +1,35 @@
-"""The tables of the store. Migrations (migrations/versions) make and change them."""
+"""The tables of the store, as statements name them; migrations (migrations/versions) make them."""
 
 from typing import Any
 
-import sqlalchemy as sa
+from sqlalchemy import BigInteger, Integer, LargeBinary, String, TableClause, Text, column, table
 
-METADATA = sa.MetaData()
 LONGEST_NAME = 100  # of experiments and of decisions' ids, in characters
-NAME = sa.String(LONGEST_NAME)
+NAME, WHOLE, WORD = String(LONGEST_NAME), BigInteger(), String(20)
 
 
-def _key() -> list[sa.Column[Any]]:
-    """The columns that tell an event, or the state after it, from all others."""
-    return [
-        sa.Column("experiment", NAME, primary_key=True),
-        sa.Column("seq", sa.BigInteger, primary_key=True, autoincrement=False),
-    ]
+def _table(name: str, /, **kinds: Any) -> TableClause:
+    return table(name, *(column(key, kind) for key, kind in kinds.items()))
 
 
-# at: microseconds since 1970, UTC
-EXPERIMENTS = sa.Table(
-    "experiments",
-    METADATA,
-    sa.Column("name", NAME, primary_key=True),
-    sa.Column("at", sa.BigInteger, nullable=False),
-    sa.Column("status", sa.String(20), nullable=False),  # active, paused or archived
-)
+# at, until, revoked: microseconds since 1970, UTC. status: active, paused or archived
+EXPERIMENTS = _table("experiments", name=NAME, at=WHOLE, status=WORD)
 
 # Only ever appended to. decision: its id, for events that are about one; each kind once.
-EVENTS = sa.Table(
-    "events",
-    METADATA,
-    *_key(),
-    sa.Column("kind", sa.String(20), nullable=False),
-    sa.Column("at", sa.BigInteger, nullable=False),
-    sa.Column("decision", NAME),
-    sa.Column("body", sa.Text, nullable=False),
-    sa.Index("events_decision", "experiment", "decision", "kind", unique=True),
+EVENTS = _table(
+    "events", experiment=NAME, seq=WHOLE, kind=WORD, at=WHOLE, decision=NAME, body=Text()
 )
 
 # code: the fingerprint of the sources that computed the state
-SNAPSHOTS = sa.Table(
-    "snapshots",
-    METADATA,
-    *_key(),
-    sa.Column("at", sa.BigInteger, nullable=False),
-    sa.Column("code", sa.String(64), nullable=False),
-    sa.Column("state", sa.LargeBinary, nullable=False),
+SNAPSHOTS = _table(
+    "snapshots", experiment=NAME, seq=WHOLE, at=WHOLE, code=String(64), state=LargeBinary()
 )
 
-TOKENS = sa.Table(
-    "tokens",
-    METADATA,
-    sa.Column("id", sa.String(16), primary_key=True),
-    sa.Column("name", NAME, nullable=False),
-    sa.Column("digest", sa.String(64), nullable=False),
-    sa.Column("scopes", sa.String(100), nullable=False),
-    sa.Column("at", sa.BigInteger, nullable=False),
-    sa.Column("revoked", sa.BigInteger),
+TOKENS = _table(
+    "tokens", id=String(16), name=NAME, digest=String(64), scopes=NAME, at=WHOLE, revoked=WHOLE
 )
 
 # fence: grows with each new leader, who must present it with every commit
-LEASES = sa.Table(
-    "leases",
-    METADATA,
-    sa.Column("experiment", NAME, primary_key=True),
-    sa.Column("holder", sa.String(36), nullable=False),
-    sa.Column("url", sa.String(500), nullable=False),
-    sa.Column("fence", sa.Integer, nullable=False),
-    sa.Column("until", sa.BigInteger, nullable=False),
+LEASES = _table(
+    "leases", experiment=NAME, holder=String(36), url=String(500), fence=Integer(), until=WHOLE
 )

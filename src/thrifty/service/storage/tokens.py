@@ -31,16 +31,11 @@ class Token(NamedTuple):
 
 def make_token(connection: Connection, name: str, scopes: Iterable[str]) -> str:
     """Make a token and return it; it cannot be read again."""
+    if not isinstance(name, str) or not name.isprintable() or not 0 < len(name) <= LONGEST_NAME:
+        raise InvalidInput.expected("name", f"1 to {LONGEST_NAME} printable characters", name)
     id, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
-    row = {
-        "id": id,
-        "name": _checked_name(name),
-        "digest": _digest(secret),
-        "scopes": " ".join(_checked_scopes(scopes)),
-        "at": now(),
-        "revoked": None,
-    }
-    connection.execute(insert(TOKENS).values(row))
+    row = {"id": id, "name": name, "digest": _digest(secret), "at": now()}
+    connection.execute(insert(TOKENS).values(row | {"scopes": " ".join(_checked_scopes(scopes))}))
     return f"th_{id}_{secret}"
 
 
@@ -51,18 +46,14 @@ def revoke_token(connection: Connection, id: str) -> None:
     ids = [token.id for token in list_tokens(connection)]
     if id not in ids:
         raise UnknownName("token", id, ids)
-    connection.execute(
-        TOKENS.update().where(TOKENS.c.id == id, TOKENS.c.revoked.is_(None)).values(revoked=now())
-    )
+    valid = (TOKENS.c.id == id, TOKENS.c.revoked.is_(None))
+    connection.execute(TOKENS.update().where(*valid).values(revoked=now()))
 
 
 def list_tokens(connection: Connection) -> list[Token]:
     """All tokens, also revoked ones, the oldest first."""
     rows = connection.execute(select(TOKENS).order_by(TOKENS.c.at, TOKENS.c.id))
-    return [
-        Token(row.id, row.name, row.digest, frozenset(row.scopes.split()), row.at, row.revoked)
-        for row in rows
-    ]
+    return [Token(*row)._replace(scopes=frozenset(row.scopes.split())) for row in rows]
 
 
 def read_tokens(connection: Connection) -> dict[str, Token] | None:
@@ -82,21 +73,12 @@ def find_token(tokens: Mapping[str, Token], header: str) -> Token | None:
     id, secret = match.groups() if match else ("", "")
     token = tokens.get(id)
     # compared for unknown ids, too, so that the time of an answer does not tell which ids exist
-    same = hmac.compare_digest(_digest(secret), _NO_DIGEST if token is None else token.digest)
+    same = hmac.compare_digest(_digest(secret), "0" * 64 if token is None else token.digest)
     return token if same else None
 
 
 def _digest(secret: str) -> str:
     return sha256(secret.encode()).hexdigest()
-
-
-_NO_DIGEST = "0" * 64
-
-
-def _checked_name(name: object) -> str:
-    if isinstance(name, str) and name.isprintable() and 0 < len(name) <= LONGEST_NAME:
-        return name
-    raise InvalidInput.expected("name", f"1 to {LONGEST_NAME} printable characters", name)
 
 
 def _checked_scopes(scopes: Iterable[str]) -> list[str]:

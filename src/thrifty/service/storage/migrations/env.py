@@ -2,12 +2,6 @@
 
 from alembic import context
 
-from thrifty.service.storage.tables import METADATA
-
-context.configure(
-    connection=context.config.attributes["connection"],
-    target_metadata=METADATA,
-    render_as_batch=True,
-)
+context.configure(connection=context.config.attributes["connection"], render_as_batch=True)
 with context.begin_transaction():
     context.run_migrations()
