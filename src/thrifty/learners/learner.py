@@ -2,8 +2,9 @@
 
 A learner runs the compiled code that the simulator runs, and may be used by several threads. If an
 exception interrupts a call (Ctrl-C, a signal handler), what the call was to do is done whole or not
-at all. Each change of the policy's state is one compiled call, which counts itself in `Progress`;
-the next call of the learner completes the entries here that belong to it (`_recover`).
+at all. A decision, a reward and a cancellation are one compiled call each, which counts itself in
+`Progress`; the next call of the learner completes the entries here that belong to it (`_recover`).
+Other changes build a new state and swap it in one instruction, or are undone.
 """
 
 import os
