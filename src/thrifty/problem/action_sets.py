@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from thrifty.errors import NOTHING, InvalidInput, UnknownName
 from thrifty.numerics.arrays import Floats, Ints, finite_numbers, numeric
-from thrifty.problem.frames import ArmTable, arm_table, columns_of, in_order
+from thrifty.problem.frames import arm_table, columns_of, in_order
 from thrifty.problem.names import listed_names
 
 MOST_DIMENSIONS = 10_000  # policies and bounds keep (d, d) matrices, of 0.8 GB then
@@ -47,7 +47,9 @@ class ActionSets:
         if isinstance(sets, str) or not isinstance(sets, Sequence | np.ndarray):
             raise InvalidInput.expected("contexts", "a list of action sets", sets)
         tables = [arm_table(arms) if columns_of(arms) is not None else None for arms in sets]
-        self.columns = _columns(columns, tables)
+        first = next((table.columns for table in tables if table is not None), None)
+        names = first if columns is None else columns
+        self.columns = None if names is None else listed_names(names, "columns")
         arrays = list(sets)
         for m, table in enumerate(tables):
             if table is not None and self.columns is not None:
@@ -152,16 +154,6 @@ class ActionSets:
 
     def __repr__(self) -> str:
         return f"ActionSets({self.contexts} contexts, {len(self.rows)} arms, d={self.dimension})"
-
-
-def _columns(
-    columns: Sequence[str] | None, tables: Sequence[ArmTable | None]
-) -> tuple[str, ...] | None:
-    """The names of the features, given or of the first data frame."""
-    for table in tables:
-        if columns is None and table is not None:
-            columns = table.columns
-    return None if columns is None else listed_names(columns, "columns")
 
 
 def _blocks(sets: Sequence[ArrayLike]) -> list[Floats]:
