@@ -93,11 +93,12 @@ class Policy:
 
     def estimates(self, state: Any, rows: Floats) -> tuple[Floats, Floats]:
         """Estimated means (k,) of rows (k, d), and their standard errors (k,) in units of noise."""
-        from scipy.linalg import block_diag  # slow to import
-
         regression = state.regression
-        width = regression.inverse.shape[1]
-        inverse = block_diag(*regression.inverse.reshape(-1, width, width))
+        d, width = regression.inverse.shape
+        inverse = np.zeros((d, d))  # of blocks along the diagonal
+        for first in range(0, d, width):
+            block = slice(first, first + width)
+            inverse[block, block] = regression.inverse[block]
         norms = np.einsum("ki,ij,kj->k", rows, inverse, rows)
         errors = np.sqrt(norms.clip(0))
         if regression.totals[0].outside:
