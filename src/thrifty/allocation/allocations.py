@@ -4,7 +4,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -110,9 +110,8 @@ class Allocation:
         pulled = np.flatnonzero(self.pulls)
         shown = {name: column[pulled] for name, column in self._columns().items()}
         notes = ("pulls per log n; arms without pulls are left out", *self.remarks)
-        return html(
-            repr(self)[1:-1], shown, notes=notes, rank=shown["pulls"], order="most pulls first"
-        )
+        title, pulls = repr(self)[1:-1], shown["pulls"]
+        return html(title, shown, notes=notes, rank=pulls, order="most pulls first")
 
 
 def relative_gap(lower: float, upper: float) -> float:
@@ -155,7 +154,7 @@ def allocate(
     array([ inf,   0., 200.])
     """
     arms = _check_arms(features, gaps, best)
-    k, d = arms.features.shape
+    k, d = arms[0].shape
     sigma = noise_level(noise)
     tolerance = positive_number(tol, "tol", below=1.0)
     pulls, prices = _start(warm, k)
@@ -163,7 +162,7 @@ def allocate(
     stop = np.zeros(1, dtype=np.bool_)
 
     def solve() -> Outcome:
-        with _one_blas_thread(arms.features.size):
+        with _one_blas_thread(k * d):
             fields = allocate_stepwise(
                 *arms, sigma, known, base is None, pulls, prices, warm is not None, tolerance, stop
             )
@@ -177,25 +176,17 @@ def allocate(
             f"shares up to {VANISHING:g} are neglected, larger ones may change the value a lot"
         )
     if base is not None:
-        with _one_blas_thread(arms.features.size):
-            outcome = _verified(outcome, arms, sigma, known, pulls, prices, remarks)
+        with _one_blas_thread(k * d):
+            outcome = _verified(outcome, Proposal(*arms, sigma, known, pulls, prices), remarks)
     return _allocation(pulls, prices, outcome, tolerance, remarks)
 
 
-def _verified(
-    outcome: Outcome,
-    arms: "_Arms",
-    noise: float,
-    base: Floats,
-    pulls: Floats,
-    prices: Floats,
-    remarks: list[str],
-) -> Outcome:
+def _verified(outcome: Outcome, proposal: Proposal, remarks: list[str]) -> Outcome:
     """An outcome whose bounds can be trusted, where rounding could have changed them."""
-    explores = bool(pulls.any())
-    if explores and is_well_conditioned(arms.features, base, pulls):
+    explores = bool(proposal.pulls.any())
+    if explores and is_well_conditioned(proposal):
         return outcome
-    lower, cost, excess = verify(Proposal(*arms, noise, base, pulls, prices))
+    lower, cost, excess = verify(proposal)
     if not explores and FEASIBLE < excess <= FEASIBILITY:
         remarks.append(
             f"base information misses a constraint by {excess:.1g} of its value and counts as "
@@ -237,10 +228,7 @@ def _allocation(
 
 
 def _one_blas_thread(entries: int) -> AbstractContextManager[object]:
-    """Limit BLAS to one thread, for problems large enough to call it.
-
-    On a busy machine more threads make it many times slower.
-    """
+    """One thread for BLAS, if it is called: more are many times slower on a busy machine."""
     return _blas_threads().limit(limits=1) if entries > BLAS_SIZE else nullcontext()
 
 
@@ -253,13 +241,9 @@ def _blas_threads() -> Any:
     return ThreadpoolController()
 
 
-class _Arms(NamedTuple):
-    features: Floats  # (k, d)
-    gaps: Floats  # (k,)
-    best: Bools  # (k,)
-
-
-def _check_arms(features: ArrayLike, gaps: ArrayLike, best: ArrayLike) -> _Arms:
+def _check_arms(
+    features: ArrayLike, gaps: ArrayLike, best: ArrayLike
+) -> tuple[Floats, Floats, Bools]:
     rows = _check_features(features)
     k = len(rows)
     differences = finite_numbers(gaps, "gaps")
@@ -267,12 +251,11 @@ def _check_arms(features: ArrayLike, gaps: ArrayLike, best: ArrayLike) -> _Arms:
         raise InvalidInput.expected("gaps", f"{k} numbers (one per arm)", len(differences))
     optimal = _check_flags(best, k)
     for i in np.flatnonzero((differences <= 0) & ~optimal):
-        raise InvalidInput.expected(
-            f"gaps[{i}]", "a positive number (the arm is not best)", float(differences[i])
-        )
+        expected = "a positive number (the arm is not best)"
+        raise InvalidInput.expected(f"gaps[{i}]", expected, float(differences[i]))
     check_range(np.abs(rows).max(axis=1), "features", "an arm")
     check_range(np.where(optimal, 0.0, differences), "gaps", "a gap")
-    return _Arms(rows, differences, optimal)
+    return rows, differences, optimal
 
 
 def _check_features(features: ArrayLike) -> Floats:
@@ -291,11 +274,8 @@ def _check_flags(best: ArrayLike, k: int) -> Bools:
         flags = np.asarray(best)
     except ValueError:  # rows of different lengths
         flags = np.empty(0)
-    if (
-        flags.shape != (k,)
-        or flags.dtype.kind not in "biuf"
-        or (flags != flags.astype(np.bool_)).any()
-    ):
+    numbers = flags.shape == (k,) and flags.dtype.kind in "biuf"
+    if not numbers or (flags != flags.astype(np.bool_)).any():
         raise InvalidInput.expected("best", f"{k} flags (one per arm)", best)
     return np.ascontiguousarray(flags, dtype=np.bool_)
 

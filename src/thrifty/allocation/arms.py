@@ -92,10 +92,7 @@ def reduced_point(
     prices: Floats,
     warm: bool,
 ) -> tuple[Floats, Floats]:
-    """Spend (k',) and dual variables (k',) of the reduced program for pulls (k,) and prices (k,).
-
-    Spend is 0 unless warm, and where pulls are infinite, as of an arm that was optimal before.
-    """
+    """Reduced spend (k',), 0 unless warm and pulls (k,) are finite; duals (k',) of prices (k,)."""
     spend, duals = np.empty(rows.size), np.empty(rows.size)
     for j in range(rows.size):
         usable = warm and pulls[rows[j]] < np.inf
@@ -130,10 +127,7 @@ def write_solution(
 def solve_directly(
     columns: Floats, constraints: Floats, base: Floats, spend: Floats, duals: Floats
 ) -> Solution:
-    """The closed form of a program of dimension 0 or 1 (docs/allocation.md, section 5).
-
-    All spend goes to the longest column, and the only binding constraint is the longest.
-    """
+    """Dimension 0 or 1 (docs/allocation.md, section 5): the longest column and constraint count."""
     fill(spend, 0.0)
     fill(duals, 0.0)
     if base.shape[0] == 0 or spend.size == 0:
@@ -144,12 +138,10 @@ def solve_directly(
             column = j
         if abs(constraints[0, j]) > abs(constraints[0, constraint]):
             constraint = j
-    known = base[0, 0]
+    known, required = base[0, 0], constraints[0, constraint] ** 2
     rate = columns[0, column] ** 2  # information per unit of spend
-    required = constraints[0, constraint] ** 2
     if required <= known * (1.0 + FEASIBILITY):
         return 0.0, 0.0, 0, 0
     cost = max(0.0, required - known) / rate
-    spend[column] = cost
-    duals[constraint] = required / rate
+    spend[column], duals[constraint] = cost, required / rate
     return cost, cost, 0, 0

@@ -80,24 +80,17 @@ class Bound:
         sets = self.instance.sets
         vectors = np.where(self.instance.optimal, sets.vector_ids, -1)
         optimal = [set(ids.tolist()) - {-1} for ids in sets.split(vectors)]
-        return tuple(
-            name for name, ids in zip(sets.context_names, optimal, strict=True) if len(ids) > 1
-        )
+        pairs = zip(sets.context_names, optimal, strict=True)
+        return tuple(name for name, ids in pairs if len(ids) > 1)
 
     @cached_property
     def unique(self) -> bool | None:
         """Whether the optimal allocation is the only one; None if that could not be told."""
-        instance, solution = self.instance, self.solution
+        instance, point = self.instance, (self.solution.pulls, self.solution.prices)
         if self.status == Status.FAILED:
             return None
-        return is_unique(
-            instance.sets.rows,
-            instance.gaps,
-            instance.optimal,
-            instance.noise,
-            solution.pulls,
-            solution.prices,
-        )
+        rows, noise = instance.sets.rows, instance.noise
+        return is_unique(rows, instance.gaps, instance.optimal, noise, *point)
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -185,13 +178,8 @@ class Bound:
         pulled = np.flatnonzero(columns["pulls"])
         shown = {name: [column[i] for i in pulled] for name, column in columns.items()}
         left_out = "pulls and regret per log n; arms that need no pulls of their own are left out"
-        return html(
-            repr(self)[1:-1],
-            shown,
-            notes=(left_out, *notes),
-            rank=shown["regret"],
-            order="most regret first",
-        )
+        title, notes, regret = repr(self)[1:-1], (left_out, *notes), shown["regret"]
+        return html(title, shown, notes=notes, rank=regret, order="most regret first")
 
     def to_json(self) -> dict[str, Any]:
         """The content of `thrifty bound --json`; a contract.
@@ -199,19 +187,18 @@ class Bound:
         `remarks` is there only if a tolerance has decided something. Infinity is the string "inf":
         pulls of optimal arms, and, if the status is failed, perhaps constant, upper and gap.
         """
-        decided = self.solution.remarks
-        return ({"remarks": list(decided)} if decided else {}) | {
-            "constant": _json_number(self.constant),
-            "lower": _json_number(self.lower),
-            "upper": _json_number(self.upper),
-            "gap": _json_number(self.gap),
-            "status": str(self.status),
-            "reduced_dimension": self.reduced_dimension,
-            "optimal": self.instance.best_arms.tolist(),
-            "allocation": [
-                [_json_number(pulls) for pulls in arms.tolist()] for arms in self.allocation
-            ],
-        }
+        decided, keys = self.solution.remarks, ("constant", "lower", "upper", "gap")
+        numbers = {key: _json_number(getattr(self, key)) for key in keys}
+        return (
+            ({"remarks": list(decided)} if decided else {})
+            | numbers
+            | {
+                "status": str(self.status),
+                "reduced_dimension": self.reduced_dimension,
+                "optimal": self.instance.best_arms.tolist(),
+                "allocation": [list(map(_json_number, arms.tolist())) for arms in self.allocation],
+            }
+        )
 
 
 def _json_number(value: float) -> float | str:
@@ -230,16 +217,12 @@ def lower_bound(instance: Instance, *, tol: float = TOLERANCE) -> Bound:
     20.0
     """
     if not isinstance(instance, Instance):
-        raise InvalidInput.expected(
-            "instance", "a thrifty.Instance (thrifty.instance(name) makes one)", instance
-        )
+        expected = "a thrifty.Instance (thrifty.instance(name) makes one)"
+        raise InvalidInput.expected("instance", expected, instance)
     if instance.changes:
         where = f"{instance.name}: changes" if instance.name else "changes"
         expected = "none (the lower bound is for a theta that stays)"
         raise InvalidInput.expected(where, expected, len(instance.changes))
-    return Bound(
-        instance,
-        allocate(
-            instance.sets.rows, instance.gaps, instance.optimal, noise=instance.noise, tol=tol
-        ),
-    )
+    rows, noise = instance.sets.rows, instance.noise
+    solution = allocate(rows, instance.gaps, instance.optimal, noise=noise, tol=tol)
+    return Bound(instance, solution)

@@ -85,23 +85,19 @@ def interior_point(
     d, n = program.columns.shape
     m = program.constraints.shape[1]
     iterate = Iterate(spend, np.empty(n), prices, np.empty(m))
-    at = Evaluation(
-        np.empty((d, d)),
-        np.empty((d, n)),
-        np.empty((d, m)),
-        np.empty(m),
-        np.empty((m, n)),
-        np.empty(n),
-    )
-    _raise_small(spend, m, start_error)
+    g, squares, der = np.empty(m), np.empty((m, n)), np.empty(n)
+    at = Evaluation(np.empty((d, d)), np.empty((d, n)), np.empty((d, m)), g, squares, der)
+    cost = total(spend)
+    for j in range(n):  # raise the zeros of a warm start, in proportion to its error
+        spend[j] = max(spend[j], start_error * cost / (n + m))
     margin = 1.0 + start_error if start_error > 0.0 else 2.0
     if not make_feasible(program, spend, at, margin):
         return -1
     _initialise(program.columns, iterate, at, start_error)
     iterations = _iterate(program, iterate, at, tol)
-    largest_value = largest(at.g)
+    largest_value = largest(g)
     for i in range(m):
-        prices[i] = _dual_of_g(prices[i], at.g[i], largest_value)
+        prices[i] = _dual_of_g(prices[i], g[i], largest_value)
     if not program.homogeneous:  # otherwise the certificate scales by max g
         make_feasible(program, spend, at, 1.0)
     return iterations
@@ -180,23 +176,11 @@ def make_feasible(program: Program, a: Floats, at: Evaluation, margin: float) ->
     return False
 
 
-@kernel
-def _raise_small(a: Floats, constraints: int, start_error: float) -> None:
-    """Raise the zeros of a warm start into the interior, in proportion to its error."""
-    cost = total(a)
-    for j in range(a.size):
-        a[j] = max(a[j], start_error * cost / (a.size + constraints))
-
-
 @compiled
 def _initialise(columns: Floats, iterate: Iterate, at: Evaluation, start_error: float) -> None:
-    """Choose lam, s and mu with all products lam s and mu a near one value.
-
-    A cold start is feasible for the primal and the dual.
-    """
+    """Choose lam, s, mu with all lam s and mu a near one value; a cold start is feasible."""
     a, mu, lam, s = iterate
-    g, der = at.g, at.der
-    warm = start_error > 0.0
+    g, der, warm = at.g, at.der, start_error > 0.0
     level = (start_error if warm else 1.0) * total(a) / (a.size + s.size)
     for i in range(s.size):
         s[i] = max(1.0 / g[i] - 1.0, start_error)
@@ -213,10 +197,14 @@ def _initialise(columns: Floats, iterate: Iterate, at: Evaluation, start_error: 
 @kernel
 def _bounds(homogeneous: bool, iterate: Iterate, at: Evaluation) -> Bounds:
     """The certificate of the program, at the dual variables that _dual_of_g keeps."""
-    a, lam = iterate.a, iterate.lam
-    g, squares = at.g, at.squares
-    largest_value = largest(g)
-    weighted_value, total_weight, slope_spend, stretch = 0.0, 0.0, 0.0, 1.0
+    a, lam, g, squares = iterate.a, iterate.lam, at.g, at.squares
+    largest_value, weighted_value, total_weight, slope_spend, stretch = (
+        largest(g),
+        0.0,
+        0.0,
+        0.0,
+        1.0,
+    )
     for i in range(g.size):
         w = _dual_of_g(lam[i], g[i], largest_value)
         weighted_value += w * g[i]
@@ -236,10 +224,7 @@ def _bounds(homogeneous: bool, iterate: Iterate, at: Evaluation) -> Bounds:
 
 @kernel
 def _dual_of_g(lam: float, g: float, largest_value: float) -> float:
-    """The dual variable of g <= 1 for the dual variable lam of phi = 1 / g >= 1.
-
-    It is 0 for constraints far from binding, where 1 / g^2 would amplify rounding errors.
-    """
+    """The dual of g <= 1 for lam of 1 / g >= 1; 0 far from binding, where 1 / g^2 adds rounding."""
     return lam / (g * g) if g > 0.5 * largest_value else 0.0
 
 
@@ -262,19 +247,17 @@ def _fill_newton_matrix(iterate: Iterate, at: Evaluation, newton: Floats) -> Non
     products = np.empty((d, n))  # S u
     multiply_transposed(spread, at.columns, products)
     if n * n * g.size > MUCH:
-        _fill_by_blas(at.columns, products, at.squares, weights, newton)
+        _fill_by_blas(at, products, weights, newton)
     else:
-        _fill_by_rows(at.columns, products, at.squares, weights, newton)
+        _fill_by_rows(at, products, weights, newton)
     for j in range(n):
         newton[j, j] += mu[j] / a[j]
 
 
 @compiled
-def _fill_by_blas(
-    columns: Floats, products: Floats, squares: Floats, weights: Floats, newton: Floats
-) -> None:
+def _fill_by_blas(at: Evaluation, products: Floats, weights: Floats, newton: Floats) -> None:
     """newton_jl = 2 (u_j . u_l) (p_j . u_l) + sum_i weights_i squares_ij squares_il, by BLAS."""
-    m, n = squares.shape
+    columns, squares, (m, n) = at.columns, at.squares, at.squares.shape
     weighted = np.empty((m, n))
     for i in range(m):
         for j in range(n):
@@ -289,16 +272,13 @@ def _fill_by_blas(
 
 
 @compiled
-def _fill_by_rows(
-    columns: Floats, products: Floats, squares: Floats, weights: Floats, newton: Floats
-) -> None:
+def _fill_by_rows(at: Evaluation, products: Floats, weights: Floats, newton: Floats) -> None:
     """The upper triangle of the same matrix, in plain loops."""
-    d, n = columns.shape
+    columns, squares, (d, n) = at.columns, at.squares, at.columns.shape
     gram, product_gram = np.empty(n), np.empty(n)  # row j
     for j in range(n):
         for l in range(j, n):
-            gram[l] = 0.0
-            product_gram[l] = 0.0
+            gram[l], product_gram[l] = 0.0, 0.0
         for k in range(d):
             x, y = columns[k, j], products[k, j]
             for l in range(j, n):
@@ -318,15 +298,13 @@ def _find_direction(
 ) -> None:
     """Mehrotra's direction: a predictor step sets the centring, and the corrector follows.
 
-    The predictor aims at products mu a = lam s = 0. How far it gets determines the target of the
-    corrector, at least `least`: smaller products would not tighten the certificate, and would
-    make the Newton matrix ill-conditioned.
+    The predictor aims at products mu a = lam s = 0. How far it gets sets the corrector's target, at
+    least `least`: smaller ones do not tighten the certificate, but worsen the Newton matrix.
     """
     a, mu, lam, s = iterate
     da, dmu, dlam, ds = direction
-    n, m = a.size, s.size
+    n, m, products = a.size, s.size, 0.0
     change_a, change_s = np.empty(n), np.empty(m)
-    products = 0.0
     for j in range(n):
         change_a[j] = -a[j] * mu[j]
         products -= change_a[j]
@@ -419,8 +397,8 @@ def _take_step(
 ) -> bool:
     """Step close to the boundary, with separate primal and dual lengths; False if too short.
 
-    The step is halved while the residual of the dual equation, 1 = J^T lam + mu, is large and has
-    grown: the linear model of phi does not hold that far. previous is scratch space.
+    It is halved while the residual of the dual equation, 1 = J^T lam + mu, is large and has grown:
+    the linear model of phi does not hold that far. previous is scratch space.
     """
     a, mu, lam, _ = iterate
     primal, dual = _steps_to_boundary(iterate, direction)
@@ -433,8 +411,7 @@ def _take_step(
             _evaluate_slopes(program.columns, lam, at)
             if _dual_residual(at.der, mu) <= allowed:
                 return True
-        primal *= 0.5
-        dual *= 0.5
+        primal, dual = 0.5 * primal, 0.5 * dual
     _copy(previous, iterate)
     _evaluate_constraints(program, a, at)
     return False

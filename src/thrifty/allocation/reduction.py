@@ -15,14 +15,7 @@ from thrifty.compiler.compilation import compiled
 from thrifty.numerics.arrays import Bools, Floats, Ints
 from thrifty.numerics.bases import VANISHING, grow_basis, project_off, range_basis
 from thrifty.numerics.dense import copy_matrix, multiply_transposed, squared_norms, take_columns
-from thrifty.numerics.vectors import (
-    copy_range,
-    fill,
-    gather,
-    identity,
-    indices_where,
-    zero_matrix,
-)
+from thrifty.numerics.vectors import copy_range, fill, gather, identity, indices_where, zero_matrix
 
 # The normal form of an allocation problem, of dimension r with k' informative arms, and the units
 # that translate its solution back. A plain tuple: see compilation.py.
@@ -55,20 +48,17 @@ class Arms(NamedTuple):
 
 @compiled
 def reduce_arms(features: Floats, gaps: Floats, best: Bools, noise: float) -> Reduction:
-    """Reduce features (k, d), gaps (k,) and best (k,) to the normal form, without base information.
-
-    Optimal arms have infinitely many pulls: the others are projected off their span.
-    """
+    """The normal form of features (k, d), gaps (k,), best (k,): arms projected off optimal ones."""
     units = _units(features, gaps, best, noise)
     arms = _suboptimal_arms(features, gaps, best, units)
     optimal = _scaled_columns(features, indices_where(best), units.feature_scale)
     d = features.shape[1]
     basis, pivots = zero_matrix(d, d), np.empty(d, np.int64)
-    optimal_sizes = _squared_lengths(optimal)
-    even = np.empty(optimal_sizes.size)
+    sizes = _squared_lengths(optimal)
+    even = np.empty(sizes.size)
     fill(even, 1.0)
-    first = grow_basis(optimal, even, optimal_sizes, basis, 0, pivots)
-    neglected = _neglected(optimal, optimal_sizes, first)
+    first = grow_basis(optimal, even, sizes, basis, 0, pivots)
+    neglected = _neglected(optimal, sizes, first)
     remainders = _remainders(arms.vectors, basis, first)
     neglected = max(neglected, _neglected(remainders, arms.sizes, 0))
     informative = _informative(remainders, arms.sizes)
@@ -76,9 +66,8 @@ def reduce_arms(features: Floats, gaps: Floats, best: Bools, noise: float) -> Re
         arms, remainders = _select(arms, informative), take_columns(remainders, informative)
     rank = grow_basis(remainders, arms.costs, arms.sizes, basis, first, pivots)
     neglected = max(neglected, _neglected(remainders, arms.sizes, rank))
-    directions = _directions(basis, first, rank)
+    directions, spanning = _directions(basis, first, rank), copy_range(pivots, first, rank)
     no_base = zero_matrix(rank - first, rank - first)
-    spanning = copy_range(pivots, first, rank)
     return _normal_form(arms, directions, no_base, spanning, units, neglected)
 
 
@@ -88,9 +77,8 @@ def reduce_arms_with_base(
 ) -> Reduction:
     """Reduce features (k, d), gaps (k,), best (k,) and base (d, d) to the normal form.
 
-    base includes the information of optimal arms, which are left out. The basis starts with the
-    range of base, so that base vanishes, exactly, along the rest. Coordinates are scaled first:
-    their units may be far apart.
+    base includes the information of optimal arms. The basis starts with the range of base, which
+    vanishes, exactly, along the rest. Coordinates are scaled first: units may be far apart.
     """
     features, base = _scale_coordinates(features, base)
     units = _units(features, gaps, best, noise)
@@ -166,11 +154,7 @@ def _suboptimal_arms(features: Floats, gaps: Floats, best: Bools, units: Units) 
 
 @compiled
 def _informative(vectors: Floats, sizes: Floats) -> Ints:
-    """The indices of vectors (d, n) that are not zero relative to their sizes (n,), up to rounding.
-
-    An arm that is zero in the reduced program carries no information, and its constraint holds for
-    any pulls.
-    """
+    """Indices of vectors (d, n) above rounding of sizes (n,); others neither inform nor bind."""
     lengths = _squared_lengths(vectors)
     flags = np.empty(lengths.size, np.bool_)
     for j in range(lengths.size):
@@ -180,10 +164,7 @@ def _informative(vectors: Floats, sizes: Floats) -> Ints:
 
 @compiled
 def _neglected(rest: Floats, sizes: Floats, rank: int) -> float:
-    """The largest share, up to VANISHING, of its size (n,) that a column of rest (d, n) has.
-
-    rest is what remains after projection off a basis of so many directions; none if these are all.
-    """
+    """Largest share, up to VANISHING, of its size (n,) in a column of rest (d, n); 0 at rank d."""
     most = 0.0
     if rank < rest.shape[0]:
         lengths = _squared_lengths(rest)
@@ -229,10 +210,7 @@ def _copied(matrix: Floats) -> Floats:
 
 @compiled
 def _reduced_base(base: Floats, directions: Floats, base_rank: int, scale: float) -> Floats:
-    """(r, r) scale D^T base D for the columns of directions D (d, r).
-
-    Base vanishes outside the first base_rank directions: other entries are rounding, and stay 0.
-    """
+    """(r, r) scale D^T base D for directions D (d, r); exactly 0 beyond the first base_rank."""
     d, r = directions.shape
     half, product, known = np.empty((d, r)), np.empty((r, r)), zero_matrix(r, r)
     np.dot(base, directions, half)
@@ -249,34 +227,22 @@ def _normal_form(
 ) -> Reduction:
     """Columns x / sqrt(cost) of unit cost and constraints x / cost, in coordinates (r, n)."""
     r, n = directions.shape[1], arms.costs.size
-    coordinates = np.empty((r, n))
+    coordinates, columns, constraints = np.empty((r, n)), np.empty((r, n)), np.empty((r, n))
     multiply_transposed(directions, arms.vectors, coordinates)
-    columns, constraints = np.empty((r, n)), np.empty((r, n))
     for i in range(r):
         for j in range(n):
             columns[i, j] = coordinates[i, j] / np.sqrt(arms.costs[j])
             constraints[i, j] = coordinates[i, j] / arms.costs[j]
-    value_unit = units.information * units.largest_gap
-    return (
-        columns,
-        constraints,
-        base,
-        spanning,
-        arms.rows,
-        arms.costs,
-        units.information,
-        value_unit,
-        neglected,
-    )
+    unit, value_unit = units.information, units.information * units.largest_gap
+    return columns, constraints, base, spanning, arms.rows, arms.costs, unit, value_unit, neglected
 
 
 @compiled
 def _scaled_columns(features: Floats, rows: Ints, scale: float) -> Floats:
     """The given rows of features (k, d) as columns (d, n), times scale."""
-    d = features.shape[1]
-    out = np.empty((d, rows.size))
+    out = np.empty((features.shape[1], rows.size))
     for j in range(rows.size):
-        for i in range(d):
+        for i in range(out.shape[0]):
             out[i, j] = scale * features[rows[j], i]
     return out
 
@@ -284,9 +250,8 @@ def _scaled_columns(features: Floats, rows: Ints, scale: float) -> Floats:
 @compiled
 def _directions(basis: Floats, start: int, stop: int) -> Floats:
     """Rows start to stop of basis (d, d) as columns (d, stop - start), contiguous."""
-    d = basis.shape[1]
-    out = np.empty((d, stop - start))
+    out = np.empty((basis.shape[1], stop - start))
     for q in range(stop - start):
-        for i in range(d):
+        for i in range(out.shape[0]):
             out[i, q] = basis[start + q, i]
     return out

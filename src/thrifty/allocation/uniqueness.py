@@ -26,13 +26,9 @@ MOST_ENTRIES = 5_000_000  # of the system of equations; larger ones are not exam
 def is_unique(
     features: Floats, gaps: Floats, best: Bools, noise: float, pulls: Floats, prices: Floats
 ) -> bool | None:
-    """Whether pulls (k,), optimal with prices (k,), are the only optimal ones.
-
-    None if the problem is too large to tell.
-    """
-    columns, constraints, _, _, rows, costs, pulls_unit, value_unit, _ = reduce_arms(
-        np.array(features), gaps, best, noise
-    )
+    """Whether pulls (k,), optimal with prices (k,), are unique; None if too large to tell."""
+    reduction = reduce_arms(np.array(features), gaps, best, noise)
+    columns, constraints, _, _, rows, costs, pulls_unit, value_unit, _ = reduction
     spend, duals = reduced_point(rows, costs, pulls_unit, value_unit, pulls, prices, True)
     if columns.shape[0] == 0 or not spend.any():
         return True

@@ -1,9 +1,9 @@
 """The certificate of an allocation with base information, from its pulls and prices alone.
 
 A = base + sum pulls x x^T can be so ill-conditioned that the rounding of a Cholesky factor changes
-the bounds: a thousand pulls along one direction, base information of 1e-9 along another. Then
-they are computed again from the numbers given and returned, with twice the precision. Without base
-information the program is scaled by the pulls themselves, and rounding does not matter that much.
+the bounds: a thousand pulls along one direction, base information of 1e-9 along another. Then they
+are computed again with twice the precision. Without base information the pulls themselves scale the
+program, and rounding matters less.
 
 Coordinates are scaled by powers of 2 to make the diagonal of A about 1, which rounds nothing.
 """
@@ -34,14 +34,12 @@ FEASIBLE = 1e-12  # excess of a constraint that counts as rounding
 MOST_TRIES = 12  # to make pulls feasible by raising them
 
 
-def is_well_conditioned(features: Floats, base: Floats, pulls: Floats) -> bool:
-    """Whether A, scaled to a unit diagonal, has a condition up to WELL_CONDITIONED.
-
-    Base must be definite, too: otherwise the reduction has rotated the coordinates.
-    """
+def is_well_conditioned(proposal: "Proposal") -> bool:
+    """Whether A at unit diagonal has a condition up to WELL_CONDITIONED, and base is definite."""
+    base, pulls = proposal.base, proposal.pulls
     if range_basis(base, np.empty(base.shape)) < len(base):
-        return False
-    rows = features[pulls > 0]
+        return False  # the reduction has rotated the coordinates
+    rows = proposal.features[pulls > 0]
     with np.errstate(over="ignore", invalid="ignore"):  # then the condition is NaN
         information = base + (rows.T * pulls[pulls > 0]) @ rows
         units = np.sqrt(np.diagonal(information))
@@ -72,11 +70,10 @@ class Values(NamedTuple):
 
 @compiled
 def verify(proposal: Proposal) -> tuple[float, float, float]:
-    """The lower bound that pulls (k,) and prices (k,) prove, and what pulls cost and miss.
+    """The lower bound that pulls and prices prove, the cost of the pulls, and their largest g - 1.
 
     Computed with twice the precision. Pulls that miss a constraint by a little are raised until
-    they meet all of them, if that is possible. Returns the bound, the cost of the pulls, and by how
-    much the constraint that they miss most exceeds 1; up to FEASIBLE, that is rounding.
+    they meet all of them, if that is possible. g - 1 up to FEASIBLE is rounding.
     """
     features, gaps, best, pulls = proposal.features, proposal.gaps, proposal.best, proposal.pulls
     k, d = features.shape
@@ -115,10 +112,9 @@ def _powers_of_two(features: Floats, base: Floats, pulls: Floats) -> Floats:
 
 @compiled
 def _whiten_arms(proposal: Proposal, scales: Floats, values: Values) -> int:
-    """Write R^-T x of every arm x for A = R^T R; returns the rank.
+    """Write R^-T x of every arm x for A = R^T R, in the order of the pivots; returns the rank.
 
-    Coordinates are taken in the order of the pivots. Those beyond the rank hold the remainder of x
-    outside the range of A.
+    Coordinates beyond the rank hold the remainder of x outside the range of A.
     """
     features, white, low = proposal.features, values.white, values.white_low
     k, d = features.shape
@@ -159,11 +155,10 @@ def _factor(high: Floats, rest: Floats, order: Ints) -> int:
 
     order (d,): the coordinate of each pivot, then the others.
     """
-    d = order.size
+    d = rank = order.size
     A, A_low, left = high.copy(), rest.copy(), np.empty(d, np.bool_)
     for i in range(d):
         left[i] = True
-    rank = d
     for q in range(d):
         pivot = -1
         for i in range(d):
@@ -186,10 +181,7 @@ def _factor(high: Floats, rest: Floats, order: Ints) -> int:
 
 @compiled
 def _constraint_values(proposal: Proposal, rank: int, values: Values) -> float:
-    """Write g of the suboptimal arms; returns their largest minus 1.
-
-    It is inf if an arm lies outside the range of A.
-    """
+    """Write g of suboptimal arms; returns the largest minus 1, inf if one is outside A's range."""
     gaps, best, noise = proposal.gaps, proposal.best, proposal.noise
     white, low, g, g_low = values
     worst = -1.0
@@ -224,9 +216,8 @@ def _dual_bound(proposal: Proposal, rank: int, values: Values) -> float:
     gaps, best, noise = proposal.gaps, proposal.best, proposal.noise
     pulls, prices = proposal.pulls, proposal.prices
     white, low, g, g_low = values
-    k = gaps.size
+    k, slack, steepest = gaps.size, (0.0, 0.0), 0.0
     spread, spread_low = zero_matrix(rank, rank), zero_matrix(rank, rank)
-    slack = 0.0, 0.0
     for j in range(k):
         if best[j] or not prices[j] > 0.0:
             continue
@@ -239,7 +230,6 @@ def _dual_bound(proposal: Proposal, rank: int, values: Values) -> float:
                 product = multiply(scaled, (white[j, q], low[j, q]))
                 total = add((spread[p, q], spread_low[p, q]), product)
                 spread[p, q], spread_low[p, q] = total
-    steepest = 0.0
     for j in range(k):
         if best[j]:
             continue

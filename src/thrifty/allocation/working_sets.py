@@ -1,22 +1,15 @@
 """Solution of the normal form on working sets: few columns and few constraints at a time.
 
-At the optimum few columns have positive spend and few constraints bind, but which ones is not
-known beforehand. A round solves the program on a working set, evaluates all columns and
-constraints at the solution, adds those that violate optimality most and drops those that are far
-from active. Rounds end when the certificate of the whole program is within the tolerance.
+At the optimum few columns have positive spend and few constraints bind. A round solves the program
+on a working set, evaluates all columns and constraints at the solution, adds those that violate
+optimality most and drops those far from active, until the whole program is certified.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from thrifty.allocation.certificate import (
-    ROUNDING,
-    Bounds,
-    dual_bound,
-    primal_bound,
-    relative_gap,
-)
+from thrifty.allocation.certificate import ROUNDING, Bounds, dual_bound, primal_bound, relative_gap
 from thrifty.allocation.interior_point import Program, interior_point
 from thrifty.compiler.compilation import compiled, kernel
 from thrifty.numerics.arrays import Bools, Floats, Ints
@@ -45,18 +38,14 @@ MAX_STALLS = 5  # rounds without progress before the solve stops
 CHUNK = 256  # columns evaluated at a time, so that the buffers stay in the processor's cache
 WHOLE = 16  # programs up to this size start with the whole program as the working set
 SMALL = 256  # up to this size evaluation is cheap, and every solve goes to the final accuracy
-FINAL = (
-    0.05  # final accuracy of a working set, relative to the tolerance: it separates idle columns
-)
+FINAL = 0.05  # accuracy of a working set in the end, as a share of tol: it separates idle columns
 LOOSE = 0.1  # accuracy of the first working set of a larger program
 WARM_START_ERROR = 0.02  # relative error assumed of an earlier solution
 LEAST_START_ERROR = 1e-4  # and, at least, of the previous round
 FEASIBILITY = 1e-7  # excess of g over 1 that is neglected where base information suffices
 ACTIVE = 0.8  # rows with g or der up to this are dropped from the working set
 
-
-# Lower and upper bound on the optimal value, Newton steps, working sets. A plain tuple: see
-# compilation.py.
+# lower and upper bound on the optimal value, Newton steps, working sets: plain, see compilation.py
 Solution = tuple[float, float, int, int]
 
 
@@ -84,12 +73,7 @@ class Round(NamedTuple):
 
 @compiled
 def solve_program(
-    program: Program,
-    spanning_columns: Ints,
-    spend: Floats,
-    prices: Floats,
-    warm: bool,
-    tol: float,
+    program: Program, spanning_columns: Ints, spend: Floats, prices: Floats, warm: bool, tol: float
 ) -> Solution:
     """Minimise sum(spend) for k columns and l constraints; writes spend (k,) and prices (l,).
 
@@ -111,7 +95,9 @@ def solve_program(
         _start_cold(search)
     lower, upper, iterations, rounds = _run_rounds(search, resumed, tol)
     if program.homogeneous:
-        _scale_to_cost(spend, upper)
+        unscaled = total(spend)  # scaled to upper, sum(spend) max g, it satisfies all constraints
+        for j in range(k):
+            spend[j] *= upper / unscaled
     return lower, upper, iterations, rounds
 
 
@@ -121,8 +107,7 @@ def _run_rounds(search: Search, resumed: bool, tol: float) -> Solution:
     final = FINAL * tol
     small = max(search.spend.size, search.prices.size) <= SMALL
     accuracy = final if resumed and small else LOOSE
-    start_error = WARM_START_ERROR if resumed else 0.0
-    bounds = Bounds(0.0, np.inf)
+    start_error, bounds = WARM_START_ERROR if resumed else 0.0, Bounds(0.0, np.inf)
     iterations, rounds, stalls = 0, 0, 0
     while rounds < MAX_ROUNDS and not search.program.stop[0]:
         if _all_set(search.chosen) and _all_set(search.binding):  # the whole program
@@ -181,8 +166,7 @@ def _drop_idle_columns(
     """Set the spend of idle columns to 0 if the gap stays within tol; returns bounds and gap.
 
     A column is idle if its share of the spend is below its reduced cost, 1 - der: at the optimum
-    one of the two is zero. Idle columns leave the working set in either case, and the gap returned
-    is the one without them.
+    one of the two is 0. Idle columns leave the working set in any case; the gap is without them.
     """
     trimmed = np.empty(a.size)
     cost, largest_slope, idle = total(a), 0.0, 0
@@ -205,14 +189,6 @@ def _drop_idle_columns(
     return trimmed_bounds, gap
 
 
-@kernel
-def _scale_to_cost(spend: Floats, cost: float) -> None:
-    """Scale spend (k,) to the upper bound, sum(spend) max g: every constraint is then satisfied."""
-    unscaled = total(spend)
-    for j in range(spend.size):
-        spend[j] *= cost / unscaled
-
-
 @compiled
 def _base_suffices(program: Program, g: Floats) -> bool:
     """Whether base information alone satisfies every constraint, up to FEASIBILITY."""
@@ -226,11 +202,7 @@ def _base_suffices(program: Program, g: Floats) -> bool:
 
 @compiled
 def _start_warm(search: Search) -> bool:
-    """Make the support of an earlier solution the working set.
-
-    Returns False, for a cold start, where its columns do not span the constraints or, without base
-    information, where its bounds are far apart.
-    """
+    """Start from an earlier solution's support; False if it does not span or is far off."""
     program, d = search.program, search.program.base.shape[0]
     floor = 1e-6 * largest(search.prices)
     for i in range(search.prices.size):
@@ -249,10 +221,7 @@ def _start_warm(search: Search) -> bool:
 
 @compiled
 def _start_cold(search: Search) -> None:
-    """Choose the first working set: all of a small program, else the highest rows at one point.
-
-    The point is equal spend on all columns or, where base is positive definite, no spend.
-    """
+    """Choose the first working set: all if small, else the highest rows at equal or no spend."""
     program, spend, prices = search.program, search.spend, search.prices
     most = 2 * program.base.shape[0]
     whole = max(spend.size, prices.size) <= WHOLE
@@ -288,10 +257,7 @@ def _all_set(flags: Bools) -> bool:
 
 @compiled
 def _change_working_set(search: Search, gap: float) -> int:
-    """Add the rows that violate optimality, drop inactive ones; returns how many were added.
-
-    Rows are dropped only once the gap is small and the working set large.
-    """
+    """Add violating rows; drop inactive ones of many once the gap is small; returns rows added."""
     d = search.program.base.shape[0]
     chosen, binding = indices_where(search.chosen), indices_where(search.binding)
     threshold = 1.0 + 0.01 * gap
@@ -308,10 +274,7 @@ def _change_working_set(search: Search, gap: float) -> int:
 
 @kernel
 def _include_spanning(search: Search) -> None:
-    """Add the spanning columns to the working set and, if homogeneous, their constraints.
-
-    The columns make every constraint satisfiable; the constraints bound A from below.
-    """
+    """Add the spanning columns, and if homogeneous their constraints, which bound A from below."""
     _include(search.spanning, search.chosen)
     if search.program.homogeneous:
         _include(search.spanning, search.binding)
@@ -326,17 +289,13 @@ def _include(indices: Ints, members: Bools) -> None:
 
 @compiled
 def _add_highest(scores: Floats, members: Bools, most: int, threshold: float) -> int:
-    """Add the rows with the highest scores (n,) above threshold, at most `most`.
-
-    Returns how many were added. The cut between them is found by bisection, only so far that more
-    than half of `most` pass.
-    """
+    """Add at most `most` rows of the highest scores (n,) above threshold; returns how many."""
     low, high = threshold, threshold
     for j in range(scores.size):
         if not members[j]:
             high = max(high, scores[j])
     cut = low
-    for _ in range(30):
+    for _ in range(30):  # bisection, until more than half of `most` pass
         count = 0
         for j in range(scores.size):
             count += not members[j] and scores[j] > cut
@@ -365,10 +324,7 @@ def _keep_active(scores: Floats, members: Bools, candidates: Ints) -> None:
 
 @compiled
 def _evaluate(search: Search, few: Program, a: Floats, w: Floats) -> Bounds:
-    """Evaluate g and der of all rows at spend a and dual variables w on the working set.
-
-    Returns the certificate of the whole program.
-    """
+    """g and der of all rows at spend a and duals w of the working set; returns the certificate."""
     program, d = search.program, few.base.shape[0]
     root = np.empty((d, d))
     if not factor_information(few.base, few.columns, a, root):
@@ -388,9 +344,8 @@ def _evaluate(search: Search, few: Program, a: Floats, w: Floats) -> Bounds:
         _quadratic_forms(root, spread, True, few.columns, slopes)
         for j in range(a.size):
             slope_spend += a[j] * slopes[j]
-    homogeneous = few.homogeneous
-    lower = dual_bound(homogeneous, weighted_value, total(w), largest_slope, slope_spend)
-    return Bounds(lower, primal_bound(homogeneous, total(a), largest_value))
+    lower = dual_bound(few.homogeneous, weighted_value, total(w), largest_slope, slope_spend)
+    return Bounds(lower, primal_bound(few.homogeneous, total(a), largest_value))
 
 
 @compiled
@@ -404,6 +359,7 @@ def _quadratic_forms(
     d, n = vectors.shape
     width = min(CHUNK, n)
     chunk, whitened, product = zero_matrix(d, width), np.empty((d, width)), np.empty((d, width))
+    fill(out, 0.0)
     for start in range(0, n, CHUNK):
         size = min(CHUNK, n - start)
         for k in range(d):
@@ -412,7 +368,6 @@ def _quadratic_forms(
         whiten(root, chunk, whitened)
         if weighted:
             multiply_transposed(middle, whitened, product)
-        fill(out[start : start + size], 0.0)
         for k in range(d):
             for j in range(size):
                 out[start + j] += whitened[k, j] * (product[k, j] if weighted else whitened[k, j])

@@ -48,11 +48,8 @@ def finite_numbers(values: ArrayLike, where: str) -> Floats:
 def positive_number(value: float, where: str, *, below: float = np.inf) -> float:
     """Check that value is a number between 0 and below, both excluded."""
     if not _is_number(value) or not 0 < value < below:
-        raise InvalidInput.expected(
-            where,
-            "a positive number" if below == np.inf else f"a number between 0 and {below:g}",
-            value,
-        )
+        expected = "a positive number" if below == np.inf else f"a number between 0 and {below:g}"
+        raise InvalidInput.expected(where, expected, value)
     return _as_float(value, where)
 
 
@@ -67,13 +64,11 @@ def check_range(sizes: Floats, where: str, what: str) -> None:
     """Refuse sizes (n,) whose squares or quotients could overflow or underflow; 0 is allowed."""
     largest = sizes.max()
     for i in np.flatnonzero((sizes < RANGE * largest) & (sizes > 0)):
-        raise InvalidInput.expected(
-            f"{where}[{i}]", f"{what} of at least {RANGE:g} of the largest", float(sizes[i])
-        )
+        expected = f"{what} of at least {RANGE:g} of the largest"
+        raise InvalidInput.expected(f"{where}[{i}]", expected, float(sizes[i]))
     if largest > 0 and not RANGE < largest < 1 / RANGE:
-        raise InvalidInput.expected(
-            where, f"sizes between {RANGE:g} and {1 / RANGE:g}", float(largest)
-        )
+        expected = f"sizes between {RANGE:g} and {1 / RANGE:g}"
+        raise InvalidInput.expected(where, expected, float(largest))
 
 
 def noise_level(value: float) -> float:

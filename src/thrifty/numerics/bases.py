@@ -17,9 +17,8 @@ def grow_basis(
 ) -> int:
     """Extend basis[:rank] to the span of the columns of rest (d, n); returns the new rank.
 
-    rest is orthogonal to basis[:rank]. Pivots, written to picked (d,), are the columns with the
-    most length^2 per cost (n,). A remainder counts as zero if it is small against its size (n,), a
-    squared length. What is spanned is projected out of rest.
+    rest, orthogonal to basis[:rank], is projected off it. Pivots, in picked (d,), are the columns
+    with the most length^2 per cost (n,), unless small against their size (n,), a squared length.
     """
     d, n = rest.shape
     along, lengths = np.empty(n), np.empty(n)
@@ -46,9 +45,8 @@ def grow_basis(
 def range_basis(matrix: Floats, basis: Floats) -> int:
     """Write an orthonormal basis of the range of matrix (d, d) to the rows of basis (d, d).
 
-    Returns the rank. The matrix is positive semidefinite, and may have coordinates in units far
-    apart: the rank is found by a pivoted Cholesky factorisation of the matrix with its diagonal
-    scaled to 1, whose columns, scaled back, span the range.
+    Returns the rank. The matrix is positive semidefinite, perhaps with units far apart: it is that
+    of a pivoted Cholesky factor at unit diagonal, whose columns, scaled back, span the range.
     """
     d = matrix.shape[0]
     rest, units = np.empty((d, d)), np.empty(d)
@@ -73,8 +71,7 @@ def range_basis(matrix: Floats, basis: Floats) -> int:
             for j in range(d):
                 rest[i, j] -= direction[i] * direction[j]
         for i in range(d):  # of this coordinate nothing is left, whatever rounding says
-            rest[i, pivot] = 0.0
-            rest[pivot, i] = 0.0
+            rest[i, pivot], rest[pivot, i] = 0.0, 0.0
             direction[i] *= units[i]
         _orthonormalise(direction, basis, rank)
         rank += 1

@@ -37,11 +37,10 @@ def add_gram(vectors: Floats, weights: Floats, out: Floats) -> None:
     """out (d, d) += sum_j weights_j x_j x_j^T for the columns x_j of vectors (d, n)."""
     d, n = vectors.shape
     if d * d * n > MUCH:
-        scaled = np.empty((d, n))
+        scaled, gram = np.empty((d, n)), np.empty((d, d))
         for k in range(d):
             for j in range(n):
                 scaled[k, j] = vectors[k, j] * weights[j]
-        gram = np.empty((d, d))
         np.dot(scaled, vectors.T, gram)
         for k in range(d):
             for l in range(d):
@@ -76,9 +75,8 @@ def copy_factor(matrix: Floats, root: Floats) -> bool:
 def factor(matrix: Floats, floor: float) -> bool:
     """Overwrite the upper triangle of matrix (n, n) by R with R^T R = matrix.
 
-    A pivot below floor times its diagonal entry is rounding, not information: it is replaced by the
-    entry, which keeps a step along it short. With floor = 0 nothing is replaced, and False says
-    that the matrix is not positive definite.
+    A pivot below floor times its diagonal entry is rounding: it is replaced by the entry, which
+    keeps a step along it short. With floor = 0, returns False if there is no such R.
     """
     n = matrix.shape[0]
     diagonal = np.empty(n if floor > 0.0 else 0)
@@ -97,8 +95,7 @@ def factor(matrix: Floats, floor: float) -> bool:
 def _subtract_rows(matrix: Floats, start: int, stop: int) -> None:
     """Subtract from the trailing block what the finished rows start..stop of the factor explain."""
     rest = matrix.shape[0] - stop
-    panel = np.empty((stop - start, rest))
-    update = np.empty((rest, rest))
+    panel, update = np.empty((stop - start, rest)), np.empty((rest, rest))
     for i in range(stop - start):
         for j in range(rest):
             panel[i, j] = matrix[start + i, stop + j]
@@ -181,8 +178,7 @@ def solve_factored(factor: Floats, vector: Floats) -> None:
 def cholesky(matrix: Floats, root: Floats) -> None:
     """Lower triangle of root (d, d): L with L L^T = matrix; root may be matrix itself.
 
-    For the small matrices of inner loops: makes no arrays. Only the lower triangle of matrix is
-    read, and a negative pivot, which is rounding, counts as 0.
+    For inner loops. Only the lower triangle of matrix is read; a negative pivot, rounding, is 0.
     """
     for i in range(matrix.shape[0]):
         for j in range(i + 1):

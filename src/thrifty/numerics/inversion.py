@@ -74,10 +74,7 @@ def pseudo_invert(
 
 @compiled
 def _invert_within(information: Floats, basis: Floats, inverse: Floats, totals: Records) -> None:
-    """Inverse of V = Q^T information Q for orthonormal rows Q = basis (r, d).
-
-    With information = R^T R it is W^T W, W = R^-T Q.
-    """
+    """Inverse of V = Q^T information Q, Q = basis (r, d): W^T W, W = R^-T Q for the factor R."""
     rank, d = basis.shape
     whitening = np.empty((rank, d))
     factor(information, TINY)

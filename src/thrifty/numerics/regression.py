@@ -5,9 +5,8 @@ and Morrison's formula, and so do, for every arm x, its mean <x, theta_hat> and 
 ||x||^2 in V^-1, which is what policies read. Rounding errors accumulate; but pulls are counted and
 rewards summed arm by arm, and `refresh` recomputes everything from these before the errors matter.
 
-Where an arm has features of its own, V consists of blocks along the diagonal. All arrays hold these
-blocks only, of some width; a row has its features there, and `firsts` says where the block begins.
-Usually there is one block, and the width is d.
+Where an arm has features of its own, V consists of blocks along the diagonal. All arrays hold only
+these, of some width; `firsts` says where the block of a row begins. Usually there is one, of d.
 
 Where rewards are pooled, they are added to the base at once, and rows may change from round to
 round. With a memory, what was seen counts less with every later reward:
@@ -27,9 +26,8 @@ from thrifty.numerics.arrays import Bools, FixedFloats, FixedInts, Floats, Ints,
 from thrifty.numerics.inversion import Totals, inversion
 from thrifty.numerics.vectors import fill
 
-# A rank-one step adds up to (1 + norm)^2 roundings to the relative error of the inverse. After four
-# thousand it is recomputed: that costs a hundredth of the rounds between, and keeps the error near
-# that of a direct inversion.
+# A rank-one step adds up to (1 + norm)^2 roundings to the relative error of the inverse. After so
+# many it is recomputed, which costs a hundredth of the rounds between and keeps the error small.
 MAX_ROUNDINGS = 2.0**12
 FADING = 0.1  # of what was seen, between two refreshes; and so of the ridge
 
@@ -100,17 +98,11 @@ def start_regression(
         pooled=pooled,
         kept=1.0 - 1.0 / memory,
     )
-    _start_estimates(regression)
-    return regression
-
-
-def _start_estimates(regression: Regression) -> None:
-    """What `refresh` gives before any reward, where V is diagonal: nothing to compile."""
-    inverse, rows, norms = regression.inverse, regression.rows, regression.norms
+    # what `refresh` gives before any reward, where V is diagonal: nothing to compile
     _invert_information(regression)
-    if regression.tracked:
-        for i in range(rows.shape[1]):
-            norms += inverse[i, i] * rows[:, i] * rows[:, i]
+    for i in range(width if regression.tracked else 0):
+        regression.norms[:] += regression.inverse[i, i] * rows[:, i] * rows[:, i]
+    return regression
 
 
 def carry_regression(old: Regression, new: Regression, where: Ints) -> None:
@@ -176,12 +168,10 @@ def _norm_and_mean(regression: Regression, row: int) -> tuple[float, float]:
 def _multiply(inverse: Floats, first: int, vector: Floats, product: Floats) -> None:
     """product[first + i] = (V^-1 x)_i for x = vector (w,), in the block that begins at first.
 
-    V^-1 is symmetric: its rows are added up, four at a time, which compiles to vector instructions.
-    Sums along rows do not, for their order matters.
+    Rows of the symmetric V^-1 are added up, four at a time: unlike sums along rows, vectorised.
     """
-    width = inverse.shape[1]
+    width, whole = inverse.shape[1], inverse.shape[1] // 4
     block, result = inverse[first : first + width], product[first : first + width]
-    whole = width // 4
     fill(result, 0.0)
     for n in range(whole):
         j = 4 * n
@@ -254,8 +244,7 @@ def _forget(regression: Regression) -> None:
 def _track_arms(regression: Regression, shrink: float, pull: float) -> None:
     """Update means and norms of all arms by a rank-one step, with V^-1 x in regression.step."""
     columns, step, along = regression.columns, regression.step, regression.along
-    means, norms = regression.means, regression.norms
-    d, k = columns.shape
+    means, norms, (d, k) = regression.means, regression.norms, columns.shape
     for j in range(k):
         along[j] = step[0] * columns[0, j]
     for i in range(1, d):
@@ -279,23 +268,17 @@ def update_arms(regression: Regression, arms: Ints) -> None:
 @kernel
 def _invert_information(regression: Regression) -> None:
     """V^-1, log det V and the arms outside the span of V, from the pulls of the arms."""
-    regression.invert(
-        regression.columns,
-        regression.pulls,
-        regression.base,
-        regression.inverse,
-        regression.outside,
-        regression.totals,
-    )
+    columns, pulls, base = regression.columns, regression.pulls, regression.base
+    inverse, outside, totals = regression.inverse, regression.outside, regression.totals
+    regression.invert(columns, pulls, base, inverse, outside, totals)
 
 
 @kernel
 def refresh(regression: Regression) -> None:
     """Recompute everything from the pulls and sums of the arms."""
     inverse, theta, response = regression.inverse, regression.theta, regression.step
-    width = inverse.shape[1]
     _invert_information(regression)
-    regression.totals[0].roundings = 0.0
+    regression.totals[0].roundings, width = 0.0, inverse.shape[1]
     for i in range(theta.size):
         response[i] = regression.base_sums[i]
         if not regression.pooled:
@@ -319,17 +302,6 @@ def set_ridge(regression: Regression, ridge: float) -> None:
         base[i, i % width] = max(0.0, base[i, i % width] - totals[0].ridge) + ridge
     totals[0].ridge = ridge
     refresh(regression)
-
-
-def whole_inverse(regression: Regression) -> Floats:
-    """V^-1 (d, d), of its blocks."""
-    inverse = regression.inverse
-    d, width = inverse.shape
-    whole = np.zeros((d, d))
-    for first in range(0, d, width):
-        block = slice(first, first + width)
-        whole[block, block] = inverse[block]
-    return whole
 
 
 @compiled

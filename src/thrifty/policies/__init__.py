@@ -25,25 +25,9 @@ from thrifty.policies.thrifty import Thrifty as Thrifty
 from thrifty.policies.vids import VIDS as VIDS
 from thrifty.problem.specs import first_paragraph, split_parameters
 
-POLICIES: dict[str, type[Policy]] = {
-    kind.name: kind
-    for kind in (
-        Thrifty,
-        OAM,
-        LinUCB,
-        LinTS,
-        IDS,
-        VIDS,
-        SOLID,
-        OSSB,
-        LinMED,
-        SquareCB,
-        Greedy,
-        EGreedy,
-        EndOA,
-        DEL,
-    )
-}
+_KINDS: tuple[type[Policy], ...] = (Thrifty, OAM, LinUCB, LinTS, IDS, VIDS, SOLID, OSSB, LinMED)
+_KINDS += (SquareCB, Greedy, EGreedy, EndOA, DEL)
+POLICIES = {kind.name: kind for kind in _KINDS}
 
 
 def policy(spec: str) -> Policy:
@@ -54,9 +38,7 @@ def policy(spec: str) -> Policy:
     if name not in POLICIES:
         raise UnknownName("policy", name, POLICIES)
     kind = POLICIES[name]
-    values: dict[str, Any] = split_parameters(
-        pairs, kind.parameters(), owner=name, where=f"{name}: "
-    )
+    values = split_parameters(pairs, kind.parameters(), owner=name, where=f"{name}: ")
     return kind(**{key: _value(value) for key, value in values.items()})
 
 
@@ -86,9 +68,8 @@ def describe() -> list[dict[str, Any]]:
 
 def _meanings(kind: type[Policy]) -> dict[str, str]:
     """The meanings of parameters in the docstring of a class, each as one line."""
-    pairs = re.findall(
-        r"^(\w+) : (.*(?:\n    .*)*)", inspect.getdoc(kind) or "", flags=re.MULTILINE
-    )
+    text = inspect.getdoc(kind) or ""
+    pairs = re.findall(r"^(\w+) : (.*(?:\n    .*)*)", text, flags=re.MULTILINE)
     return {key: " ".join(words.split()) for key, words in pairs if words != "see Policy"}
 
 

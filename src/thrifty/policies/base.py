@@ -19,7 +19,6 @@ from thrifty.numerics.regression import (
     carry_regression,
     observe_removed,
     start_regression,
-    whole_inverse,
 )
 from thrifty.policies.shared.ledger import Renumbering, carry_ledger
 from thrifty.problem.action_sets import ActionSets
@@ -95,7 +94,12 @@ class Policy:
     def estimates(self, state: Any, rows: Floats) -> tuple[Floats, Floats]:
         """Estimated means (k,) of rows (k, d), and their standard errors (k,) in units of noise."""
         regression = state.regression
-        norms = np.einsum("ki,ij,kj->k", rows, whole_inverse(regression), rows)
+        d, width = regression.inverse.shape
+        inverse = np.zeros((d, d))  # of blocks along the diagonal
+        for first in range(0, d, width):
+            block = slice(first, first + width)
+            inverse[block, block] = regression.inverse[block]
+        norms = np.einsum("ki,ij,kj->k", rows, inverse, rows)
         errors = np.sqrt(norms.clip(0))
         if regression.totals[0].outside:
             errors[regression.outside] = np.inf
@@ -137,9 +141,9 @@ class Policy:
 
     @property
     def spec(self) -> str:
-        """The policy as the command line reads it, without parameters that have their default."""
+        """The policy as the command line reads it, to the last bit, without defaults."""
         changed = [
-            f"{key}={_text(getattr(self, key))}"
+            f"{key}={str(getattr(self, key)).removesuffix('.0')}"
             for key, default in self.parameters().items()
             if getattr(self, key) != default
         ]
@@ -154,10 +158,7 @@ class Policy:
         return noise**2 if ridge is None else float(ridge)
 
     def _regression(self, sets: ActionSets, ridge: float, largest: int | None = None) -> Regression:
-        """The regression of a policy that can play open contexts.
-
-        largest: how many arms a decision looks at; by default as many as the largest set has.
-        """
+        """A regression for open contexts, too; largest: arms per decision (sets.largest)."""
         memory: float | None = getattr(self, "forgetting", None)
         return start_regression(
             sets.rows,
@@ -170,9 +171,8 @@ class Policy:
 
     def _planned_rounds(self, horizon: float | None) -> float:
         """The horizon to plan for: the policy's own, or that of the run; at least 2, for log n."""
-        planned: float | None = getattr(self, "horizon", None)
-        if planned is None:
-            planned = horizon
+        chosen: float | None = getattr(self, "horizon", None)
+        planned = horizon if chosen is None else chosen
         if planned is None:
             kind = type(self).__name__
             raise MissingInput(f"{self.name} plans for a horizon: pass {kind}(horizon=1e6)")
@@ -182,8 +182,3 @@ class Policy:
 def plain_number(value: Any) -> Any:
     """A value of one of NumPy's types as one of Python's, which JSON knows; others as they are."""
     return value.item() if isinstance(value, np.generic) else value
-
-
-def _text(value: Any) -> str:
-    """A value as the command line reads it back, to the last bit."""
-    return str(value).removesuffix(".0")

@@ -17,7 +17,7 @@ from thrifty.policies.base import Policy
 from thrifty.policies.shared import parameters
 from thrifty.policies.shared.ledger import Ledger, start_ledger
 from thrifty.policies.shared.plan import Plan, estimate_gaps, solve_if_due, start_plan
-from thrifty.policies.shared.selection import greedy_arm, spanning_arm
+from thrifty.policies.shared.selection import greedy_arm, least_row, spanning_arm
 from thrifty.policies.shared.stubs import Choice, choose, implements
 from thrifty.problem.action_sets import ActionSets
 
@@ -80,10 +80,7 @@ def _choose(state: State, context: int, arms: Ints) -> Choice:
     if ledger.chosen[leader] < math.log(2.0 + ledger.visits[context]) ** 2:
         return Choice(leader, MONOTONE)
     # step 2: every arm is estimated now and then
-    least = arms[0]
-    for n in range(1, arms.size):
-        if ledger.chosen[arms[n]] < ledger.chosen[least]:
-            least = arms[n]
+    least = least_row(ledger.chosen, arms)
     if ledger.chosen[least] < log_visits / (1.0 + math.log(1.0 + log_visits)):
         return Choice(least, FORCED)
     # step 3: exploit if the pulls so far satisfy the program
@@ -92,9 +89,7 @@ def _choose(state: State, context: int, arms: Ints) -> Choice:
     if _satisfied(state, scale):
         return Choice(greedy_arm(regression, arms), EXPLOIT)
     # step 4: play an arm below its target
-    solve_if_due(
-        plan, ledger, regression.rows, state.noise, regression.totals[0].logdet, state.growth
-    )
+    solve_if_due(plan, ledger, regression, state.noise, state.growth)
     return _match(state, arms, scale)
 
 

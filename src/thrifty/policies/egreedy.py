@@ -56,9 +56,8 @@ class State(NamedTuple):
 
 @implements(choose, State)
 def _choose(state: State, context: int, arms: Ints) -> Choice:
-    whether, which = state.ledger.uniforms[0], state.ledger.uniforms[1]
-    if whether < _epsilon(state):
-        return Choice(arms[int(which * arms.size)], FORCED)
+    if state.ledger.uniforms[0] < _epsilon(state):
+        return Choice(arms[int(state.ledger.uniforms[1] * arms.size)], FORCED)
     update_arms(state.regression, arms)
     return Choice(greedy_arm(state.regression, arms), EXPLOIT)
 

@@ -48,9 +48,8 @@ class EndOA(Policy):
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
         if sets.contexts > 1:
-            raise InvalidInput.expected(
-                "endoa", "one context", sets.contexts, hint="use oam for several contexts"
-            )
+            hint = "use oam for several contexts"
+            raise InvalidInput.expected("endoa", "one context", sets.contexts, hint=hint)
         log_n, k, d = math.log(self._planned_rounds(horizon)), len(sets.rows), sets.dimension
         return State(
             start_ledger(sets),
@@ -116,10 +115,10 @@ def _choose(state: State, context: int, arms: Ints) -> Choice:
         phase[0].recovering = True
     if phase[0].recovering:
         return Choice(_upper_confidence_arm(state, arms), RECOVERY)
-    ledger, plan = state.ledger, state.plan
+    played, ids = state.ledger.played, state.ledger.vector_ids
     for n in range(arms.size):
-        target = plan.pulls[arms[n]] * state.f_n / 2.0
-        if target < math.inf and ledger.played[ledger.vector_ids[arms[n]]] < target:
+        target = state.plan.pulls[arms[n]] * state.f_n / 2.0
+        if target < math.inf and played[ids[arms[n]]] < target:
             return Choice(arms[n], MATCHED)
     return Choice(greedy_arm(state.regression, arms), EXPLOIT)
 

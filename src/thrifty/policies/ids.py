@@ -20,16 +20,14 @@ s of them, norms in V^-1, x^ the greedy arm of a context, and z another arm of i
 Written from a summary of the paper, and from its authors' public code where that was silent:
 
 - V starts from a ridge, 1 in that code and in the figures below. beta is the square of `oful_width`
-  for ||theta|| <= 1: with the default, noise^2, it is noise^2 (sqrt(log det(V / noise^2) +
-  2 log(m log m)) + 1)^2, the beta for noise 1 of the matrix I + sum of x x^T / noise^2;
+  for ||theta|| <= 1: with the default, noise^2, it is noise^2 times the beta for noise 1 of the
+  matrix I + sum of x x^T / noise^2;
 - eta is the root of the largest min_z r_z over exploration rounds so far, at least 1, in the unit
-  of rewards, and m is at least 2, both as in that code; q need not sum to one: it scales all
-  ratios alike;
+  of rewards, and m is at least 2, both as in that code; q need not sum to one;
 - p minimises the ratio also where gap(j) <= gap(x^), for which the closed form of p has no answer;
   an arm without more information than x^ gets p = 0;
 - contexts, for which nothing is proved: alternatives are those of all contexts, each against the
-  greedy arm of its own; gaps and information are those of the arms on offer. A vector equal to the
-  greedy one is no alternative;
+  greedy arm of its own, and not of its vector; gaps and information are those of arms on offer;
 - the late reward of a removed arm is learned from, whatever it was played for.
 
 On the paper's own example, `thrifty run ids-eoo --policy ids:ridge=1 ids:correction=all,ridge=1
@@ -57,6 +55,7 @@ from thrifty.policies.shared.selection import (
     best_row,
     greedy_arm,
     least_ratio,
+    least_row,
     optimistic_arm,
 )
 from thrifty.policies.shared.stubs import Choice, choose, implements, learn
@@ -215,7 +214,7 @@ def _draw_arm(state: State, context: int, arms: Ints, greedy: int, width: float)
         offer.bounds[row] = math.inf if row == greedy else ratio
     other, best = greedy, Mixture(0.0, math.inf)
     while True:
-        row = _least(offer.bounds, arms)
+        row = least_row(offer.bounds, arms)
         if not offer.bounds[row] < best.ratio:
             return other if state.ledger.uniforms[0] < best.probability else greedy
         _distances(state, first, stop, row, width, offer.around)
@@ -254,16 +253,6 @@ def _rival(means: Floats, distances: Floats, arms: Ints) -> int:
 
 
 @kernel
-def _least(values: Floats, arms: Ints) -> int:
-    """argmin of values (k,) over the rows arms (n,)."""
-    least = arms[0]
-    for n in range(1, arms.size):
-        if values[arms[n]] < values[least]:
-            least = arms[n]
-    return least
-
-
-@kernel
 def _correction(state: State, row: int, optimistic: int, width: float) -> float:
     """o(x): the width of x where it is corrected, else 0."""
     if state.all_arms or row == optimistic:
@@ -281,9 +270,8 @@ def _project_moments(state: State, first: int, stop: int) -> None:
         fill(along, 0.0)
         for j in range(columns.shape[0]):
             _add_differences(along, moments[i, j], columns[j, first:stop], 0.0)
-        values = columns[i, first:stop]
         for n in range(out.size):
-            out[n] += along[n] * values[n]
+            out[n] += along[n] * columns[i, first + n]
 
 
 @kernel
@@ -346,10 +334,7 @@ def _find_shifts(
 
 @kernel
 def _weigh_alternatives(alternatives: Alternatives) -> None:
-    """The weights q_z, and the second moments of nu_z - theta_hat under them.
-
-    eta is the root of the largest min_z r_z over exploration rounds, at least 1.
-    """
+    """The weights q_z, and the second moments of nu_z - theta_hat under them."""
     extremes, shift = alternatives.extremes, alternatives.shift
     ratios, slopes, shifts = alternatives.ratios, alternatives.slopes, alternatives.shifts
     weights, moments = alternatives.weights, alternatives.moments

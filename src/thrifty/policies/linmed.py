@@ -14,12 +14,12 @@ near its least value, W = sum q_opt F x x^T.
 
 What is done differently here, or is left open by the source:
 
-- q_opt takes up to STEPS steps of Fedorov and Wynn from the uniform design, and ends once the
-  largest norm is within TOLERANCE of its least value; the authors add arms to a few that span until
-  it is within a small factor of it. Arms need not span: a millionth of the trace of W is added to
-  its diagonal, and the least value is the mean norm under the design, near the rank;
-- beta_t is the square of `oful_width` for ||theta|| <= 1, and the ridge of its default, noise^2, is
-  the authors' for that bound;
+- q_opt takes up to STEPS steps of Fedorov and Wynn from the uniform design, until the largest norm
+  is within TOLERANCE of its least value; the authors add arms to a few that span until it is within
+  a small factor. Arms need not span: a millionth of the trace of W is added to its diagonal, and
+  the least value is the mean norm under the design, near the rank;
+- beta_t is the square of `oful_width` for ||theta|| <= 1; the default ridge, noise^2, is the
+  authors' for that bound;
 - the first round is like any other, and x with the vector of x^ has F = 1.
 """
 
@@ -33,12 +33,7 @@ from thrifty.compiler.compilation import kernel
 from thrifty.errors import InvalidInput
 from thrifty.numerics.arrays import Floats, Ints, WorkSpace
 from thrifty.numerics.dense import add_outer, invert_regularised
-from thrifty.numerics.regression import (
-    Regression,
-    squared_distance,
-    start_regression,
-    update_arms,
-)
+from thrifty.numerics.regression import Regression, squared_distance, start_regression, update_arms
 from thrifty.numerics.widths import oful_width
 from thrifty.policies.base import Policy
 from thrifty.policies.shared import parameters
@@ -75,11 +70,9 @@ class LinMED(Policy):
     labels = ("greedy", "sampled")
 
     def check(self) -> None:
-        total = self.alpha_emp + self.alpha_opt
+        total, where = self.alpha_emp + self.alpha_opt, "linmed: alpha_emp + alpha_opt"
         if total > 1:
-            raise InvalidInput.expected(
-                "linmed: alpha_emp + alpha_opt", "a sum of at most 1", total
-            )
+            raise InvalidInput.expected(where, "a sum of at most 1", total)
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
         k, d = sets.rows.shape
@@ -133,7 +126,7 @@ def _choose(state: State, context: int, arms: Ints) -> Choice:
     greedy, uniform = greedy_arm(regression, arms), state.ledger.uniforms[0]
     _find_divergences(state, arms, greedy)
     even = (1.0 - state.alpha_emp - state.alpha_opt) / arms.size
-    if _is_greedy_for_any_design(state, arms, greedy, even, uniform):
+    if _is_surely_greedy(state, arms, greedy, even, uniform):
         return Choice(greedy, GREEDY)
     _find_design(state.design, regression.rows, F, arms)
     total = 0.0
@@ -147,20 +140,15 @@ def _choose(state: State, context: int, arms: Ints) -> Choice:
     point = uniform * total - p[greedy]
     if point < 0.0:
         return Choice(greedy, GREEDY)
-    rest = total - p[greedy]
-    p[greedy] = 0.0
-    row = draw_arm(p, arms, point / rest)
-    return Choice(row, SAMPLED)
+    rest, p[greedy] = total - p[greedy], 0.0
+    return Choice(draw_arm(p, arms, point / rest), SAMPLED)
 
 
 @kernel
-def _is_greedy_for_any_design(
-    state: State, arms: Ints, greedy: int, even: float, uniform: float
-) -> bool:
-    """Whether the greedy arm is drawn whatever q_opt is; then no design need be computed.
+def _is_surely_greedy(state: State, arms: Ints, greedy: int, even: float, uniform: float) -> bool:
+    """Whether the greedy arm, first in the cumulated sum, is drawn whatever q_opt is.
 
-    Its p is at least alpha_emp + even, and q_opt adds at most alpha_opt max F to all others. The
-    greedy arm is the first in the cumulated sum.
+    Its p is at least alpha_emp + even, and q_opt adds at most alpha_opt max F to all others.
     """
     F, others, largest = state.divergences, 0.0, 0.0
     for n in range(arms.size):
@@ -202,9 +190,8 @@ def _find_design(design: Design, rows: Floats, F: Floats, arms: Ints) -> None:
         if norm <= max(1.0, mean) * (1.0 + TOLERANCE):
             break
         # the step that maximises det W; mean is the rank, but for the regularisation
-        _add_weight(
-            design, rows, F, arms, longest, min(LONGEST_STEP, (norm / mean - 1.0) / (norm - 1.0))
-        )
+        step = min(LONGEST_STEP, (norm / mean - 1.0) / (norm - 1.0))
+        _reweigh(design, rows, F, arms, longest, step)
 
 
 @kernel
@@ -228,16 +215,14 @@ def _start_design(design: Design, rows: Floats, F: Floats, arms: Ints) -> None:
 
 
 @kernel
-def _add_weight(
-    design: Design, rows: Floats, F: Floats, arms: Ints, added: int, share: float
-) -> None:
-    """W <- (1 - share) W + share F x x^T for the row added, and all that follows from W."""
+def _reweigh(design: Design, rows: Floats, F: Floats, arms: Ints, new: int, share: float) -> None:
+    """W <- (1 - share) W + share F x x^T for the row new, and all that follows from W."""
     inverse, step, d, rest = design.inverse, design.step, rows.shape[1], 1.0 - share
-    shrink = share * F[added] / (rest + share * design.norms[added])
+    shrink = share * F[new] / (rest + share * design.norms[new])
     for i in range(d):
         step[i] = 0.0
         for j in range(d):
-            step[i] += inverse[i, j] * rows[added, j]
+            step[i] += inverse[i, j] * rows[new, j]
     for i in range(d):
         for j in range(d):
             inverse[i, j] = (inverse[i, j] - shrink * step[i] * step[j]) / rest
@@ -247,4 +232,4 @@ def _add_weight(
             along += rows[row, i] * step[i]
         design.norms[row] = (design.norms[row] - shrink * F[row] * along * along) / rest
         design.weights[row] *= rest
-    design.weights[added] += share
+    design.weights[new] += share

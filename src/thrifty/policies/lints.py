@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from thrifty.compiler.compilation import kernel
 from thrifty.numerics.arrays import Floats, Ints, WorkSpace
 from thrifty.numerics.dense import cholesky_blocks
 from thrifty.numerics.regression import Regression
@@ -103,27 +102,19 @@ class State(NamedTuple):
 
 @implements(choose, State)
 def _choose(state: State, context: int, arms: Ints) -> Choice:
-    regression, sample = state.regression, state.sample
-    _draw_theta(regression, state.ledger.normals, state.deviation, state.root, sample)
+    regression, root, sample = state.regression, state.root, state.sample
+    width = root.shape[1]
+    cholesky_blocks(regression.inverse, root)
+    for i in range(sample.size):  # theta~ = theta_hat + v L xi, xi the normals of this round
+        first, drawn = i - i % width, regression.theta[i]
+        for j in range(i % width + 1):
+            drawn += state.deviation * root[i, j] * state.ledger.normals[first + j]
+        sample[i] = drawn
     best, highest = arms[0], -math.inf
     for n in range(arms.size):
         first, mean = regression.firsts[arms[n]], 0.0
-        for i in range(regression.rows.shape[1]):
+        for i in range(width):
             mean += regression.rows[arms[n], i] * sample[first + i]
         if mean > highest:
             best, highest = arms[n], mean
     return Choice(best, 0)
-
-
-@kernel
-def _draw_theta(
-    regression: Regression, normals: Floats, deviation: float, root: Floats, sample: Floats
-) -> None:
-    """theta~ = theta_hat + deviation L xi with L L^T = V^-1 and xi = normals (d,)."""
-    width = root.shape[1]
-    cholesky_blocks(regression.inverse, root)
-    for i in range(sample.size):
-        first, drawn = i - i % width, regression.theta[i]
-        for j in range(i % width + 1):
-            drawn += deviation * root[i, j] * normals[first + j]
-        sample[i] = drawn

@@ -1,9 +1,8 @@
 """LinUCB, or OFUL: optimism on a confidence ellipsoid (Abbasi-Yadkori, Pal and Szepesvari 2011).
 
 The width `fn` has the level f_n = f(n, 1/n) that Hao, Lattimore and Szepesvari (2020) use to decide
-when to exploit. In wasted rounds they play LinUCB with f(n, 1/s^2) instead, s the exploration
-rounds so far, and without a ridge: narrower until s^2 = n. That is in oam.py. Their theorem on
-bounded regret is about a width that grows with t and fails with probability 1 / t^3: `anytime`.
+when to exploit; the LinUCB of their wasted rounds, f(n, 1/s^2) without a ridge, is in oam.py. Their
+theorem on bounded regret is for a width that fails with probability 1 / t^3 in round t: `anytime`.
 """
 
 import math
@@ -54,9 +53,8 @@ class LinUCB(Policy):
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
         ridge, log_inverse_delta, fixed_width = self._ridge(noise), 0.0, noise * self.alpha
         if self.width in ("oful", "fn"):
-            n = self._planned_rounds(
-                1.0 / max(self.delta, 1e-300) if horizon is None and self.delta else horizon
-            )
+            rounds = 1.0 / max(self.delta, 1e-300) if horizon is None and self.delta else horizon
+            n = self._planned_rounds(rounds)
             log_inverse_delta = math.log(n) if self.delta is None else -math.log(self.delta)
             f_n = level(math.log(n), log_inverse_delta, float(self.c), sets.dimension)
             fixed_width = noise * math.sqrt(f_n)

@@ -110,26 +110,20 @@ def _choose(state: State, context: int, arms: Ints) -> Choice:
     # "solve the optimisation problem eqn:opti based on the estimated gap"; where exploration needs
     # the solution, below, and only once det G has grown
     gap_min = estimate_gaps(plan, regression.means, ledger.offsets)
-    if _criterion(state, arms, gap_min):
-        # "exploitation"
+    if _criterion(state, arms, gap_min):  # "exploitation"
         return Choice(greedy_arm(regression, arms), EXPLOIT)
-    solve_if_due(
-        plan, ledger, regression.rows, state.sigma, regression.totals[0].logdet, state.growth
-    )
+    solve_if_due(plan, ledger, regression, state.sigma, state.growth)
     # "exploration": s(t) = s(t-1) + 1
-    s = ledger.counters[0].explored
-    ledger.counters[0].explored = s + 1
-    return _explore(state, arms, gap_min, s)
+    ledger.counters[0].explored += 1
+    return _explore(state, arms, gap_min, ledger.counters[0].explored - 1)
 
 
 @kernel
 def _criterion(state: State, arms: Ints, gap_min: float) -> bool:
     """eqn:criterion: ||x||^2_{G^-1} <= max(gap_min, gap_x)^2 / (sigma^2 f_n) for all arms (n,)."""
-    norms, gaps = state.regression.norms, state.plan.gaps
-    f_n = state.f_n * state.sigma**2
+    norms, gaps, f_n = state.regression.norms, state.plan.gaps, state.f_n * state.sigma**2
     for n in range(arms.size):
-        row = arms[n]
-        if norms[row] * f_n > max(gap_min, gaps[row]) ** 2:
+        if norms[arms[n]] * f_n > max(gap_min, gaps[arms[n]]) ** 2:
             return False
     return True
 
@@ -153,19 +147,12 @@ def _explore(state: State, arms: Ints, gap_min: float, s: int) -> Choice:
             b1, least_share = x, N_x / target
         if state.forcible[x] and (not forcible or N_x < played[ids[b2]]):
             b2, forcible = x, True
-    if reached:  # N_x(t-1) >= min(T_x, cap) for all x: LinUCB, eqn:linucb
-        return Choice(optimistic_arm(state.regression, arms, _linucb_width(state, s)), WASTED)
+    if reached:  # N_x(t-1) >= min(T_x, cap) for all x: LinUCB, eqn:linucb, with f_{n,1/s(t)^2}
+        f = level(state.log_n, 2.0 * math.log(s + 1.0), state.c, state.regression.theta.size)
+        return Choice(optimistic_arm(state.regression, arms, state.sigma * math.sqrt(f)), WASTED)
     if forcible and played[ids[b2]] <= _eps_t(state) * s:
         return Choice(b2, FORCED)
     return Choice(b1, MATCHED)
-
-
-@kernel
-def _linucb_width(state: State, s: int) -> float:
-    """sigma sqrt(f_{n,1/s(t)^2}), with s = s(t-1)."""
-    log_inverse_delta = 2.0 * math.log(s + 1.0)
-    f = level(state.log_n, log_inverse_delta, state.c, state.regression.theta.size)
-    return state.sigma * math.sqrt(f)
 
 
 @kernel

@@ -7,9 +7,9 @@ constant of the optimism and the treatment of contexts could not be checked agai
 The lower bound asks for the exploration weights w(x, .) of least regret that tell the estimate
 theta, to the level 1 / z, from every theta' under which another arm is best. Each exploration round
 takes one step on its Lagrangian: exponential weights for w, a gradient step for the dual variable
-lambda, both optimistic. For W positive definite, with D the estimated gap of an arm,
-u = phi(x, a*) - phi(x, a), and norms in W^-1: v(W) = min D^2 / ||u||^2, and
-theta' = theta - D / ||u||^2 W^-1 u at the minimiser.
+lambda, both optimistic. For W positive definite, D the estimated gap of an arm,
+u = phi(x, a*) - phi(x, a), norms in W^-1: v(W) = min D^2 / ||u||^2, and there
+theta' = theta - D / ||u||^2 W^-1 u.
 
 It exploits once v(V) > beta_t = level sigma^2 (log t + d log log n); confidence intervals have the
 width sqrt(gamma_t) ||x||_{V^-1}, gamma_t = sigma^2 (log S + d log log n), S the exploration rounds.
@@ -18,19 +18,18 @@ stops at half of that and is not asymptotically optimal; level = 2 asks for as m
 
 What the source leaves open, and how it is done here:
 
-- rewards are measured in units of the noise, so that steps do not depend on the unit of rewards;
-  for noise 1 that changes nothing;
-- the minimum is over all contexts and all arms, except those with the vector of the best; over no
-  arm it is inf. Where estimates tie, v = 0;
-- context frequencies are those of all rounds, this one included: whether to explore does not depend
-  on the context, so that all rounds are a fair sample;
+- rewards are in units of the noise, so that steps do not depend on the unit of rewards;
+- the minimum is over all arms of all contexts without the vector of the best; over no arm it is
+  inf. Where estimates tie, v = 0;
+- context frequencies are those of all rounds, this one included: a fair sample, for whether to
+  explore does not depend on the context;
 - W is singular where w is: a millionth of its trace is added to the diagonal. V starts from the
-  ridge;
+  ridge, and log log n is at least 0;
 - theta' is not clipped to plausible parameters, as none are given: clipped to change no mean by
   more than the noise, it gave the same regret;
 - w is stored in logarithms, and conditioned on the arms on offer. It and lambda move together, from
   their values at the start of the round, before its reward is known. They start anew when action
-  sets change; data and phase stay. log log n is at least 0.
+  sets change; data and phase stay.
 """
 
 import math
@@ -95,13 +94,23 @@ class SOLID(Policy):
     labels = ("exploit", "agreed", "explored")
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
-        log_n = math.log(self._planned_rounds(horizon))
+        log_n, sizes = math.log(self._planned_rounds(horizon)), np.diff(sets.offsets)
+        k, d = sets.rows.shape
         return State(
             start_ledger(sets, uniforms=1),
             start_regression(sets.rows, ridge=self._ridge(noise)),
-            _start_saddle(sets, float(self.z)),
+            Saddle(
+                logs=np.zeros(k),
+                weights=np.repeat(1.0 / sizes, sizes),
+                best=np.zeros(sets.contexts, dtype=np.int64),
+                information=np.zeros((d, d)),
+                inverse=np.zeros((d, d)),
+                shift=np.zeros(d),
+                difference=np.zeros(d),
+                progress=Progress.new(rounds_left=float(self.z)),
+            ),
             noise=noise,
-            d_log_log_n=sets.dimension * math.log(max(1.0, log_n)),
+            d_log_log_n=d * math.log(max(1.0, log_n)),
             kappa=float(self.kappa),
             z=float(self.z),
             weight_step=float(self.weight_step),
@@ -169,20 +178,6 @@ class Rival(NamedTuple):
     value: float  # D^2 / ||u||^2
 
 
-def _start_saddle(sets: ActionSets, z: float) -> Saddle:
-    k, d, sizes = len(sets.rows), sets.dimension, np.diff(sets.offsets)
-    return Saddle(
-        logs=np.zeros(k),
-        weights=np.repeat(1.0 / sizes, sizes),
-        best=np.zeros(sets.contexts, dtype=np.int64),
-        information=np.zeros((d, d)),
-        inverse=np.zeros((d, d)),
-        shift=np.zeros(d),
-        difference=np.zeros(d),
-        progress=Progress.new(rounds_left=z),
-    )
-
-
 @implements(choose, State)
 def _choose(state: State, context: int, arms: Ints) -> Choice:
     ledger, regression, saddle = state.ledger, state.regression, state.saddle
@@ -245,8 +240,7 @@ def _step(state: State, context: int, t: float) -> None:
     _find_shift(state, rival)
     # sqrt(gamma_t) / sigma
     root = math.sqrt(math.log(float(state.ledger.counters[0].explored)) + state.d_log_log_n)
-    step = _phase_length(state) ** -state.decay
-    mean_width = 0.0  # under w
+    step, mean_width = _phase_length(state) ** -state.decay, 0.0  # under w
     for m in range(saddle.best.size):
         width = _update_weights(state, m, root, step * state.weight_step)
         mean_width += _frequency(state.ledger, m, context, t) * width

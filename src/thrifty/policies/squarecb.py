@@ -7,10 +7,9 @@ K arms on offer and gap(x) = <x^ - x, theta_hat> / noise:
     p(x) = 1 / (K + gamma_t gap(x)) for x other than x^,   p(x^) = 1 - the sum of these
     gamma_t = c sqrt(t)
 
-The source has rewards in [0, 1] and any regression oracle; its theorem has gamma of the order
-sqrt(K n / R) for a horizon n and an oracle of regret R. Here gaps are in units of the noise, so
-that c does not depend on the unit of rewards, the oracle is ridge regression, and gamma grows with
-the rounds t, so that no horizon is needed.
+The source has rewards in [0, 1], any regression oracle, of regret R, and a horizon n: gamma is of
+the order sqrt(K n / R). Here gaps are in units of the noise, so that c does not depend on that of
+rewards, the oracle is ridge regression, and gamma grows with the rounds t: no horizon is needed.
 """
 
 import math

@@ -12,13 +12,11 @@ about x* that x yields. Some distribution on two arms has the least ratio: all p
 
 Expectations are means over S samples theta_hat +- noise L xi_s, with L L^T = V^-1 and S / 2 vectors
 xi_s of standard normals; in pairs, they have the mean theta_hat. The source draws them in each
-round. Here they are drawn once and are the same in every run, unless `draws=anew`: given them,
-decisions are exact but for the last draw. Where no sample has another best arm than theta_hat, v is
-0 and the greedy arm is played: arms that are best with a probability far below 1 / S get no pulls,
-and with samples that are drawn once that may last.
+round; here they are drawn once, the same in every run, unless `draws=anew`. Where no sample has
+another best arm than theta_hat, v is 0 and the greedy arm is played: arms that are best with a
+probability far below 1 / S get no pulls, and with samples that are drawn once that may last.
 
-Contexts, which the source does not have: x* and v are those of the arms on offer, as if this
-context were the only one.
+With contexts, which the source does not have, x* and v are those of the arms on offer.
 
 On the source's linear example, theta ~ N(0, 10 I) in 5 dimensions, 30 arms uniform in a cube, its
 mean regret in 250 rounds over 400 draws is 30.3 +- 1.1, and 29.1 +- 1.1 with `draws=anew`; that of
@@ -141,8 +139,7 @@ def _weigh(state: State, arms: Ints, greedy: int) -> None:
     """Regrets and variances of the rows arms (n,); variances 0 if no other arm is ever best."""
     regression, posterior = state.regression, state.posterior
     normals = posterior.normals if state.once else state.ledger.normals
-    reach = _reach(regression, arms, greedy, state.noise)
-    lost = _sample_best_arms(posterior, regression, arms, greedy, normals, state.noise, reach)
+    lost = _sample_best_arms(state, arms, greedy, normals)
     for n in range(arms.size):
         row = arms[n]
         state.regrets[row] = lost + regression.means[greedy] - regression.means[row]
@@ -184,21 +181,15 @@ def _reach(regression: Regression, arms: Ints, greedy: int, noise: float) -> flo
 
 
 @kernel
-def _sample_best_arms(
-    posterior: Posterior,
-    regression: Regression,
-    arms: Ints,
-    greedy: int,
-    normals: Floats,
-    noise: float,
-    reach: float,
-) -> float:
+def _sample_best_arms(state: State, arms: Ints, greedy: int, normals: Floats) -> float:
     """How often each of the rows arms (n,) is best, and where theta is then.
 
     Returns E max of their means, less that of the greedy one. Of normals, those shorter than
-    reach (see _reach) have no other best arm and need not be looked at.
+    _reach have no other best arm and need not be looked at.
     """
+    regression, posterior, noise = state.regression, state.posterior, state.noise
     chances, shifts, shift = posterior.chances, posterior.shifts, posterior.shift
+    reach = _reach(regression, arms, greedy, noise)
     share = 0.5 * shift.size / normals.size  # of a sample: 1 / S
     for n in range(arms.size):
         chances[arms[n]] = 0.0
@@ -289,17 +280,15 @@ def _least_pair(regrets: Floats, variances: Floats, arms: Ints) -> Pair:
     """
     best, least = Pair(arms[0], arms[0], 0.0), math.inf
     for n in range(arms.size):
-        row = arms[n]
-        if not _is_beaten(regrets, variances, arms, row):
-            for m in range(arms.size):
-                other = arms[m]
-                more = regrets[other] > regrets[row] and variances[other] > variances[row]
-                if more or m == n:
-                    mixture = least_ratio(
-                        regrets[row], variances[row], regrets[other], variances[other]
-                    )
-                    if mixture.ratio < least:
-                        best, least = Pair(row, other, mixture.probability), mixture.ratio
+        row, regret, variance = arms[n], regrets[arms[n]], variances[arms[n]]
+        if _is_beaten(regrets, variances, arms, row):
+            continue
+        for m in range(arms.size):
+            other = arms[m]
+            if m == n or (regrets[other] > regret and variances[other] > variance):
+                mixture = least_ratio(regret, variance, regrets[other], variances[other])
+                if mixture.ratio < least:
+                    best, least = Pair(row, other, mixture.probability), mixture.ratio
     return best
 
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from thrifty.errors import NOTHING, InvalidInput, UnknownName
 from thrifty.numerics.arrays import Floats, Ints, finite_numbers, numeric
-from thrifty.problem.frames import ArmTable, arm_table, columns_of, in_order
+from thrifty.problem.frames import arm_table, columns_of, in_order
 from thrifty.problem.names import listed_names
 
 MOST_DIMENSIONS = 10_000  # policies and bounds keep (d, d) matrices, of 0.8 GB then
@@ -47,27 +47,31 @@ class ActionSets:
         if isinstance(sets, str) or not isinstance(sets, Sequence | np.ndarray):
             raise InvalidInput.expected("contexts", "a list of action sets", sets)
         tables = [arm_table(arms) if columns_of(arms) is not None else None for arms in sets]
-        self.columns = _columns(columns, tables)
-        blocks = _blocks(_in_order(sets, tables, self.columns))
+        first = next((table.columns for table in tables if table is not None), None)
+        names = first if columns is None else columns
+        self.columns = None if names is None else listed_names(names, "columns")
+        arrays = list(sets)
+        for m, table in enumerate(tables):
+            if table is not None and self.columns is not None:
+                where = f"contexts[{m}].arms"
+                arrays[m] = in_order(table.values, table.columns, self.columns, where)
+        blocks = _blocks(arrays)
         if self.columns is not None and len(self.columns) != blocks[0].shape[1]:
             raise InvalidInput.expected("columns", f"{blocks[0].shape[1]} names", len(self.columns))
         self.rows: Floats = _frozen(np.concatenate(blocks))
-        self.offsets: Ints = _frozen(
-            np.cumsum([0, *(len(block) for block in blocks)], dtype=np.int64)
-        )
+        sizes = [len(block) for block in blocks]
+        self.offsets: Ints = _frozen(np.cumsum([0, *sizes], dtype=np.int64))
         self.context_names = _names(context_names, len(blocks), "context_names", "context")
-        if arm_names is not None and (
-            not isinstance(arm_names, Sequence) or len(arm_names) != len(blocks)
-        ):
-            raise InvalidInput.expected(
-                "arm_names", f"a list of {len(blocks)} (one for each context)", arm_names
-            )
-        named: list[Sequence[str] | None] = list(arm_names or [None] * len(blocks))
+        listed = [None] * len(blocks) if arm_names is None else arm_names
+        if not isinstance(listed, Sequence) or len(listed) != len(blocks):
+            expected = f"a list of {len(blocks)} (one for each context)"
+            raise InvalidInput.expected("arm_names", expected, arm_names)
+        named = list(listed)
         for m, table in enumerate(tables):
             if named[m] is None and table is not None:
                 named[m] = table.names
         self.arm_names = tuple(
-            _names(named[m], len(block), f"arm_names[{m}]", "arm") for m, block in enumerate(blocks)
+            _names(named[m], size, f"arm_names[{m}]", "arm") for m, size in enumerate(sizes)
         )
 
     @property
@@ -130,57 +134,26 @@ class ActionSets:
             return self._context_indices[context]
         wrong = isinstance(context, bool) or not isinstance(context, int | np.integer)
         if wrong or not 0 <= context < self.contexts:
-            raise InvalidInput.expected(
-                "context", f"an index from 0 to {self.contexts - 1}", context
-            )
+            expected = f"an index from 0 to {self.contexts - 1}"
+            raise InvalidInput.expected("context", expected, context)
         return int(context)
 
     @cached_property
     def _context_indices(self) -> dict[str, int]:
         return {name: m for m, name in enumerate(self.context_names)}
 
+    def _key(self) -> tuple[Any, ...]:
+        """What equal action sets have in common; equal numbers have equal bits."""
+        return self.rows.tobytes(), self.offsets.tobytes(), self.context_names, self.arm_names
+
     def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, ActionSets)
-            and np.array_equal(self.rows, other.rows)
-            and np.array_equal(self.offsets, other.offsets)
-            and self.context_names == other.context_names
-            and self.arm_names == other.arm_names
-        )
+        return isinstance(other, ActionSets) and self._key() == other._key()
 
     def __hash__(self) -> int:
-        return hash(
-            (self.rows.tobytes(), self.offsets.tobytes(), self.context_names, self.arm_names)
-        )
+        return hash(self._key())
 
     def __repr__(self) -> str:
         return f"ActionSets({self.contexts} contexts, {len(self.rows)} arms, d={self.dimension})"
-
-
-def _columns(
-    columns: Sequence[str] | None, tables: Sequence[ArmTable | None]
-) -> tuple[str, ...] | None:
-    """The names of the features, given or of the first data frame."""
-    for table in tables:
-        if columns is None and table is not None:
-            columns = table.columns
-    return None if columns is None else listed_names(columns, "columns")
-
-
-def _in_order(
-    sets: Sequence[ArrayLike],
-    tables: Sequence[ArmTable | None],
-    columns: tuple[str, ...] | None,
-) -> Sequence[ArrayLike]:
-    """The sets, with an array (K_m, d) in the order of columns for each data frame."""
-    if columns is None:
-        return sets
-    return [
-        arms
-        if table is None
-        else in_order(table.values, table.columns, columns, f"contexts[{m}].arms")
-        for m, (arms, table) in enumerate(zip(sets, tables, strict=True))
-    ]
 
 
 def _blocks(sets: Sequence[ArrayLike]) -> list[Floats]:
@@ -190,16 +163,12 @@ def _blocks(sets: Sequence[ArrayLike]) -> list[Floats]:
     blocks = [_block(arms, f"contexts[{m}].arms") for m, arms in enumerate(sets)]
     dimension = blocks[0].shape[1]
     if dimension > MOST_DIMENSIONS:
-        raise InvalidInput.expected(
-            "contexts[0].arms[0]",
-            f"at most {MOST_DIMENSIONS} numbers (memory grows with their square)",
-            dimension,
-        )
+        expected = f"at most {MOST_DIMENSIONS} numbers (memory grows with their square)"
+        raise InvalidInput.expected("contexts[0].arms[0]", expected, dimension)
     for m, block in enumerate(blocks):
         if block.shape[1] != dimension:
-            raise InvalidInput.expected(
-                f"contexts[{m}].arms[0]", f"{dimension} numbers (as in contexts[0])", block.shape[1]
-            )
+            expected = f"{dimension} numbers (as in contexts[0])"
+            raise InvalidInput.expected(f"contexts[{m}].arms[0]", expected, block.shape[1])
     return blocks
 
 
@@ -224,9 +193,8 @@ def _explain(arms: ArrayLike, where: str) -> NoReturn:
     for i, arm in enumerate(arms):
         vector = finite_numbers(arm, f"{where}[{i}]")
         if len(vector) != len(first):
-            raise InvalidInput.expected(
-                f"{where}[{i}]", f"{len(first)} numbers (as in {where}[0])", len(vector)
-            )
+            expected = f"{len(first)} numbers (as in {where}[0])"
+            raise InvalidInput.expected(f"{where}[{i}]", expected, len(vector))
     raise InvalidInput.expected(where, "a list of arms", arms)
 
 

@@ -13,6 +13,7 @@ from inspect import signature
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 
 from thrifty.errors import InvalidInput, UnknownName
 from thrifty.numerics.arrays import Floats
@@ -96,49 +97,46 @@ def instance(name: str | os.PathLike[str]) -> Instance:
 def _text(name: str | os.PathLike[str]) -> str:
     text = os.fspath(name) if isinstance(name, str | os.PathLike) else name
     if not isinstance(text, str):
-        raise InvalidInput.expected(
-            "instance", "a name such as fixed-u0.1, or the path of a file", name
-        )
+        expected = "a name such as fixed-u0.1, or the path of a file"
+        raise InvalidInput.expected("instance", expected, name)
     return text
 
 
 def describe() -> list[dict[str, Any]]:
     """The instances of the catalog: name, sizes, family, parameters, definition."""
-    entries = []
-    for family in FAMILIES.values():
-        for name in family.members:
-            sets = instance(name).sets
-            entries.append(
-                {
-                    "name": name,
-                    "contexts": sets.contexts,
-                    "arms": len(sets.rows),
-                    "dimension": sets.dimension,
-                    "parameters": {} if name in ALIASES else family.parameters,
-                    "family": family.name,
-                    "family_parameters": family.parameters,
-                    "definition": family.definition,
-                }
-            )
-    return entries
+    return [
+        {
+            "name": name,
+            "contexts": sets.contexts,
+            "arms": len(sets.rows),
+            "dimension": sets.dimension,
+            "parameters": {} if name in ALIASES else family.parameters,
+            "family": family.name,
+            "family_parameters": family.parameters,
+            "definition": family.definition,
+        }
+        for family in FAMILIES.values()
+        for name in family.members
+        for sets in (instance(name).sets,)
+    ]
 
 
 def _parameters(family: Family, pairs: str) -> dict[str, float | str]:
     """Parse key=value,key=value for a family; each value is of the type of its default."""
     parameters: dict[str, float | str] = {}
-    for key, text in split_parameters(
-        pairs, family.parameters, owner=family.name, where=f"{family.name}:"
-    ).items():
-        kind, where = type(family.parameters[key]), f"{family.name}:{key}"
+    known, prefix = family.parameters, f"{family.name}:"
+    for key, text in split_parameters(pairs, known, owner=family.name, where=prefix).items():
+        kind, where = type(known[key]), prefix + key
         parameters[key] = value = parsed(text, kind, where)
         if key in family.bounds:
             low, high = family.bounds[key]
             if kind is float:
                 _require(low < value < high, where, f"a number between {low:g} and {high:g}", value)
-            elif high < math.inf:
-                _require(low <= value <= high, where, f"a number from {low} to {high}", value)
             else:
-                _require(low <= value, where, f"at least {low}", value)
+                expected = (
+                    f"a number from {low} to {high}" if high < math.inf else f"at least {low}"
+                )
+                _require(low <= value <= high, where, expected, value)
     return parameters
 
 
@@ -235,9 +233,8 @@ def _random_theta(arms: int = 100, seed: int = 0) -> Instance:
     replication: seed=each.
     """
     theta = np.random.default_rng([seed, 1]).normal(scale=np.sqrt(10), size=2)
-    return Instance(
-        ActionSets([_on_circle(arms, 87)]), theta=theta / math.sqrt(theta[0] ** 2 + theta[1] ** 2)
-    )
+    theta /= math.sqrt(theta[0] ** 2 + theta[1] ** 2)
+    return Instance(ActionSets([_on_circle(arms, 87)]), theta=theta)
 
 
 @_family("end-of-optimism", eps=(0, 1), a=(0, 1e100))
@@ -311,9 +308,8 @@ def _product(contexts: int = 6, arms: int = 5, seed: int = 0) -> Instance:
     seed: d = 9, theta ~ N(0, I / 9), noise 0.5.
     """
     rng = np.random.default_rng([seed, 4])
-    of_contexts, of_arms = (
-        np.column_stack([np.ones(count), rng.normal(size=(count, 2))]) for count in (contexts, arms)
-    )
+    sizes = contexts, arms
+    of_contexts, of_arms = (np.column_stack([np.ones(n), rng.normal(size=(n, 2))]) for n in sizes)
     sets = [np.array([np.outer(x, y).ravel() for y in of_arms]) for x in of_contexts]
     return Instance(ActionSets(sets), theta=rng.normal(size=9) / 3, noise=0.5)
 
@@ -356,9 +352,7 @@ def _on_great_circle(first: Floats, second: Floats, steps: int, count: int) -> l
     return [math.cos(angle) * first + math.sin(angle) * across for angle in angles]
 
 
-def _draw_set(
-    rng: np.random.Generator, kind: str, arms: int, theta: Floats, pool: Floats
-) -> Floats:
+def _draw_set(rng: Generator, kind: str, arms: int, theta: Floats, pool: Floats) -> Floats:
     """Arms (arms, d) of a kind; `shared` arms come from a pool, two of them in every set."""
     rows = _directions(rng, arms, theta.size)
     if kind == "ball":
@@ -373,7 +367,7 @@ def _draw_set(
     return rows
 
 
-def _directions(rng: np.random.Generator, count: int, d: int) -> Floats:
+def _directions(rng: Generator, count: int, d: int) -> Floats:
     """(count, d) uniform on the unit sphere."""
     normals = rng.normal(size=(count, d))
     return np.asarray(normals / np.linalg.norm(normals, axis=1, keepdims=True))

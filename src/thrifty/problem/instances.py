@@ -22,6 +22,7 @@ from thrifty.numerics.arrays import (
 from thrifty.problem.action_sets import ActionSets, default_names
 from thrifty.problem.names import check_name
 
+_Keys = tuple[str, ...]
 _KEYS = ("name", "theta", "noise", "contexts", "changes")
 _CONTEXT_KEYS = ("name", "probability", "arms", "arm_names")
 _CHANGE_KEYS = ("round", "theta")
@@ -76,16 +77,9 @@ class Instance:
     @cached_property
     def pieces(self) -> tuple["Instance", ...]:
         """The instances without changes that are played one after the other, one per theta."""
-        return tuple(
-            Instance(
-                self.sets,
-                theta=theta,
-                probabilities=self.probabilities,
-                noise=self.noise,
-                name=self.name,
-            )
-            for theta in (self.theta, *(change.theta for change in self.changes))
-        )
+        same: Any = {"probabilities": self.probabilities, "noise": self.noise, "name": self.name}
+        thetas = self.theta, *(change.theta for change in self.changes)
+        return tuple(Instance(self.sets, theta=theta, **same) for theta in thetas)
 
     @cached_property
     def means(self) -> Floats:
@@ -98,14 +92,8 @@ class Instance:
         # |fl(x . theta) - x . theta| <= d u sum |x_i theta_i|: below the sum of both errors, twice
         # over, two means count as equal
         mass = inner_products(np.abs(self.sets.rows), np.abs(self.theta))
-        best = np.concatenate(
-            [
-                np.full(len(means), start + means.argmax())
-                for start, means in zip(
-                    self.sets.offsets, self.sets.split(self.means), strict=False
-                )
-            ]
-        )
+        first_best = [int(means.argmax()) for means in self.sets.split(self.means)]
+        best = np.repeat(self.sets.offsets[:-1] + first_best, np.diff(self.sets.offsets))
         gaps = self.means[best] - self.means
         rounding = self.sets.dimension * np.finfo(float).eps * (mass + mass[best])
         return np.where(gaps <= rounding, 0.0, gaps)
@@ -132,9 +120,8 @@ class Instance:
             f"noise = {toml_literal(self.noise)}",
         ]
         named = self.sets.context_names != default_names(self.sets.contexts)
-        for m, (name, probability) in enumerate(
-            zip(self.sets.context_names, self.probabilities.tolist(), strict=True)
-        ):
+        contexts = zip(self.sets.context_names, self.probabilities.tolist(), strict=True)
+        for m, (name, probability) in enumerate(contexts):
             lines += ["", "[[contexts]]"]
             if named:
                 lines += [f"name = {toml_literal(name)}"]
@@ -157,31 +144,22 @@ class Instance:
         except (InvalidInput, UnknownName) as error:
             raise BadFile(f"{path}: {error}") from None
 
+    def _key(self) -> tuple[Any, ...]:
+        """What equal instances have in common; equal numbers have equal bits."""
+        arrays = self.theta.tobytes(), self.probabilities.tobytes()
+        changes = [(change.round, change.theta.tobytes()) for change in self.changes]
+        return self.sets, *arrays, self.noise, self.name, *changes
+
     def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, Instance)
-            and self.sets == other.sets
-            and np.array_equal(self.theta, other.theta)
-            and np.array_equal(self.probabilities, other.probabilities)
-            and (self.noise, self.name) == (other.noise, other.name)
-            and _bytes(self.changes) == _bytes(other.changes)
-        )
+        return isinstance(other, Instance) and self._key() == other._key()
 
     def __hash__(self) -> int:
-        theta, probabilities = self.theta.tobytes(), self.probabilities.tobytes()
-        return hash((self.sets, theta, probabilities, self.noise, self.name, _bytes(self.changes)))
+        return hash(self._key())
 
     def __repr__(self) -> str:
-        return (
-            f"Instance({self.name!r}, {self.sets.contexts} contexts, {len(self.sets.rows)} "
-            f"arms, d={self.sets.dimension}"
-            + (f", {len(self.changes)} changes)" if self.changes else ")")
-        )
-
-
-def _bytes(changes: tuple[Change, ...]) -> tuple[tuple[int, bytes], ...]:
-    """Changes as a value that can be compared and hashed; equal numbers have equal bits."""
-    return tuple((change.round, change.theta.tobytes()) for change in changes)
+        sets, changes = self.sets, f", {len(self.changes)} changes" if self.changes else ""
+        sizes = f"{sets.contexts} contexts, {len(sets.rows)} arms, d={sets.dimension}"
+        return f"Instance({self.name!r}, {sizes}{changes})"
 
 
 def _checked_changes(changes: Any, dimension: int) -> tuple[Change, ...]:
@@ -226,9 +204,8 @@ def _law(probabilities: ArrayLike | None, contexts: int) -> Floats:
         return np.full(contexts, 1.0 / contexts)
     law = finite_numbers(probabilities, "probabilities")
     if len(law) != contexts:
-        raise InvalidInput.expected(
-            "probabilities", f"{contexts} numbers (one per context)", len(law)
-        )
+        expected = f"{contexts} numbers (one per context)"
+        raise InvalidInput.expected("probabilities", expected, len(law))
     for m in np.flatnonzero(law <= 0):
         advice = "leave out contexts that never occur"
         raise InvalidInput(f"probabilities[{m}]", f"{law[m]:g} is not positive: {advice}")
@@ -238,10 +215,7 @@ def _law(probabilities: ArrayLike | None, contexts: int) -> Floats:
 
 
 def inner_products(rows: Floats, theta: Floats) -> Floats:
-    """(k,) <x, theta> for rows (k, d), summed in the order of the coordinates.
-
-    Bits of results depend on it, and those of BLAS depend on the processor.
-    """
+    """(k,) <x, theta> for rows (k, d), summed in order: bits of BLAS depend on the processor."""
     totals = np.zeros(len(rows))
     for i in range(theta.size):
         totals += rows[:, i] * theta[i]
@@ -251,24 +225,17 @@ def inner_products(rows: Floats, theta: Floats) -> Floats:
 def _from_document(document: Mapping[str, Any], *, default_name: str) -> Instance:
     """An instance from the parsed TOML."""
     _check_keys(document, _KEYS, required=("theta", "contexts"), where="")
-    contexts = document["contexts"]
-    if (
-        not isinstance(contexts, list)
-        or not contexts
-        or not all(isinstance(table, dict) for table in contexts)
-    ):
-        raise InvalidInput.expected("contexts", "one [[contexts]] table or more", contexts)
+    expected = "one [[contexts]] table or more"
+    contexts = _tables(document, "contexts", _CONTEXT_KEYS, ("arms",), expected)
     for m, table in enumerate(contexts):
-        _check_keys(table, _CONTEXT_KEYS, required=("arms",), where=f"contexts[{m}].")
-        if not isinstance(table["arms"], list):
-            raise InvalidInput.expected(f"contexts[{m}].arms", "a list of arms", table["arms"])
         if "probability" in table:
             positive_number(table["probability"], f"contexts[{m}].probability")
+    changes = _tables(document, "changes", _CHANGE_KEYS, _CHANGE_KEYS, "[[changes]] tables")
     names = default_names(len(contexts))
     sets = ActionSets(
         [table["arms"] for table in contexts],
         context_names=[table.get("name", names[m]) for m, table in enumerate(contexts)],
-        arm_names=[table.get("arm_names", default_names(len(table["arms"]))) for table in contexts],
+        arm_names=[table.get("arm_names") for table in contexts],
     )
     without = [m for m, table in enumerate(contexts) if "probability" not in table]
     if 0 < len(without) < len(contexts):
@@ -280,22 +247,23 @@ def _from_document(document: Mapping[str, Any], *, default_name: str) -> Instanc
         probabilities=None if without else [table["probability"] for table in contexts],
         noise=document.get("noise", 1.0),
         name=document.get("name", default_name),
-        changes=_changes(document.get("changes", [])),
+        changes=[(table["round"], table["theta"]) for table in changes],
     )
 
 
-def _changes(tables: Any) -> list[tuple[int, ArrayLike]]:
-    """The [[changes]] tables of a file as pairs."""
+def _tables(
+    document: Mapping[str, Any], name: str, known: _Keys, required: _Keys, expected: str
+) -> list[dict[str, Any]]:
+    """The tables [[name]] of a file, their keys checked; expected goes into the error."""
+    tables = document.get(name, [])
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-        raise InvalidInput.expected("changes", "[[changes]] tables", tables)
+        raise InvalidInput.expected(name, expected, tables)
     for i, table in enumerate(tables):
-        _check_keys(table, _CHANGE_KEYS, required=_CHANGE_KEYS, where=f"changes[{i}].")
-    return [(table["round"], table["theta"]) for table in tables]
+        _check_keys(table, known, required=required, where=f"{name}[{i}].")
+    return tables
 
 
-def _check_keys(
-    table: Mapping[str, Any], known: tuple[str, ...], *, required: tuple[str, ...], where: str
-) -> None:
+def _check_keys(table: Mapping[str, Any], known: _Keys, *, required: _Keys, where: str) -> None:
     for key in table:
         if key not in known:
             raise UnknownName("key", where + key, [where + name for name in known])

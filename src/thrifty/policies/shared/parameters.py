@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import field
+from functools import partial
 from typing import Any
 
 from thrifty.errors import InvalidInput
@@ -20,7 +21,7 @@ def number(
 
     def check(value: Any, where: str) -> None:
         if or_word and isinstance(value, str):
-            _check_word(value, where, or_word)
+            _check_word((or_word,), value, where)
             return
         checked = finite_number(value, where)
         if at_least is not None and checked < at_least:
@@ -34,27 +35,15 @@ def number(
 
 def word(*words: str) -> Any:
     """A parameter that is one of some words; the first is the default."""
-    return field(
-        default=words[0],
-        metadata={"check": lambda value, where: _check_word(value, where, *words)},
-    )
+    return field(default=words[0], metadata={"check": partial(_check_word, words)})
 
 
-def ridge() -> Any:
-    """The ridge of V; see Policy."""
-    return number(None, above=0)
+# shared by several policies: see Policy
+ridge = partial(number, None, above=0)
+forgetting = partial(number, None, above=1)
+horizon = partial(number, None, at_least=1)
 
 
-def forgetting() -> Any:
-    """The effective memory; see Policy."""
-    return number(None, above=1)
-
-
-def horizon() -> Any:
-    """The rounds to plan for; see Policy."""
-    return number(None, at_least=1)
-
-
-def _check_word(value: Any, where: str, *words: str) -> None:
+def _check_word(words: tuple[str, ...], value: Any, where: str) -> None:
     if value not in words:
         raise InvalidInput.expected(where, " or ".join(words), value)

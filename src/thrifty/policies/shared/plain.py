@@ -5,6 +5,7 @@ from inspect import signature
 from typing import Any, Protocol, cast
 
 import numpy as np
+from numpy.random import Generator
 
 from thrifty.errors import InvalidInput
 from thrifty.policies.base import Policy
@@ -12,14 +13,9 @@ from thrifty.problem.action_sets import ActionSets
 
 
 class PlainPolicy(Protocol):
-    """A policy in plain Python: any object with these methods, and perhaps a `name`.
+    """An object with these methods, and perhaps a `name`. Replications and learners play a copy."""
 
-    Each replication, and each learner, plays a copy.
-    """
-
-    def start(
-        self, sets: ActionSets, *, noise: float, horizon: int, rng: np.random.Generator
-    ) -> None:
+    def start(self, sets: ActionSets, *, noise: float, horizon: int, rng: Generator) -> None:
         """Begin anew; horizon is None for a learner that was given none."""
 
     def choose(self, context: int) -> int:
@@ -68,12 +64,7 @@ def _check_call(policy: Any, method: str) -> None:
 
 
 def start_plain(
-    policy: PlainPolicy,
-    sets: ActionSets,
-    *,
-    noise: float,
-    horizon: int | None,
-    rng: np.random.Generator,
+    policy: PlainPolicy, sets: ActionSets, *, noise: float, horizon: int | None, rng: Generator
 ) -> PlainPolicy:
     """A copy of a plain policy, started."""
     check_plain(policy)
@@ -87,7 +78,6 @@ def choose_plain(player: PlainPolicy, sets: ActionSets, context: int) -> int:
     arm = player.choose(context)
     arms = int(sets.offsets[context + 1] - sets.offsets[context])
     if not isinstance(arm, int | np.integer) or not 0 <= arm < arms:
-        raise InvalidInput.expected(
-            f"{name_of(player)}: choose", f"an arm from 0 to {arms - 1}", arm
-        )
+        expected = f"an arm from 0 to {arms - 1}"
+        raise InvalidInput.expected(f"{name_of(player)}: choose", expected, arm)
     return int(arm)

@@ -14,6 +14,8 @@ from thrifty.allocation.arms import allocate_arms
 from thrifty.compiler.compilation import Pointer, kernel
 from thrifty.compiler.records import Record, Records
 from thrifty.numerics.arrays import Bools, FixedBools, FixedFloats, Floats, Ints
+from thrifty.numerics.regression import Regression
+from thrifty.numerics.vectors import fill
 from thrifty.policies.shared.ledger import Ledger
 
 TOLERANCE = 1e-6  # relative gap that a solve is asked to certify
@@ -77,36 +79,26 @@ def estimate_gaps(plan: Plan, means: Floats, offsets: Ints) -> float:
 
 @kernel
 def solve_if_due(
-    plan: Plan, ledger: Ledger, rows: Floats, noise: float, logdet: float, growth: float
+    plan: Plan, ledger: Ledger, regression: Regression, noise: float, growth: float
 ) -> None:
     """Solve at the gaps in plan, if log det V has grown by growth since the last solve."""
-    solved = plan.solved
+    solved, logdet = plan.solved, regression.totals[0].logdet
     if not solved[0].before or logdet >= solved[0].logdet + growth:
-        solve_plan(plan, ledger, rows, noise)
+        solve_plan(plan, ledger, regression.rows, noise)
         solved[0].logdet = logdet
 
 
 @kernel
 def solve_plan(plan: Plan, ledger: Ledger, rows: Floats, noise: float) -> None:
     """Solve at the gaps in plan. If that fails, every arm may be needed: all pulls are inf."""
+    pulls, prices, base, before = plan.pulls, plan.prices, plan.no_base, plan.solved[0].before
     lower, upper, _, _, _, _ = plan.solve(
-        rows,
-        plan.gaps,
-        plan.best,
-        noise,
-        plan.no_base,
-        True,
-        plan.pulls,
-        plan.prices,
-        plan.solved[0].before,
-        TOLERANCE,
-        plan.never,
+        rows, plan.gaps, plan.best, noise, base, True, pulls, prices, before, TOLERANCE, plan.never
     )
     plan.solved[0].before = True
     if not count_solve(ledger, lower, upper, USABLE):
-        for row in range(plan.pulls.size):
-            plan.pulls[row] = math.inf
-            plan.prices[row] = 0.0
+        fill(pulls, math.inf)
+        fill(prices, 0.0)
 
 
 @kernel

@@ -22,6 +22,16 @@ def greedy_arm(regression: Regression, arms: Ints) -> int:
 
 
 @kernel
+def least_row(values: Any, arms: Ints) -> int:
+    """argmin of values (k,) over the rows arms (n,)."""
+    least = arms[0]
+    for n in range(1, arms.size):
+        if values[arms[n]] < values[least]:
+            least = arms[n]
+    return least
+
+
+@kernel
 def highest_value_arm(state: Any, arms: Ints) -> int:
     """argmax of the stub `value` over the rows arms (n,): for means that are not kept current."""
     best, highest = arms[0], -math.inf
@@ -57,10 +67,7 @@ def least_played_arm(ledger: Ledger, arms: Ints) -> int:
 
 @kernel
 def spanning_arm(ledger: Ledger, regression: Regression, arms: Ints) -> int:
-    """The least played of the arms (n,) outside the span of V; the greedy arm if there is none.
-
-    Such an arm was never played, unless its reward is late.
-    """
+    """The least played of arms (n,) outside V's span (rewards may be late); or the greedy arm."""
     played, ids = ledger.played, ledger.vector_ids
     least = -1
     for n in range(arms.size):
@@ -72,10 +79,7 @@ def spanning_arm(ledger: Ledger, regression: Regression, arms: Ints) -> int:
 
 @kernel
 def draw_arm(weights: Floats, arms: Ints, uniform: float) -> int:
-    """An arm with probability in proportion to its weight (k,), by inversion of the cumulated sum.
-
-    The last of arms (n,) where all weights are 0.
-    """
+    """One of arms (n,) in proportion to weights (k,), by inversion; the last if all are 0."""
     total = 0.0
     for n in range(arms.size):
         total += weights[arms[n]]

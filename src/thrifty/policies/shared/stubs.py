@@ -1,11 +1,5 @@
 """Stubs through which the simulator and the learner call any policy.
 
-    choose(state, context, arms) -> Choice      one of the rows in arms (n,), and a label index
-    learn(state, row, label, reward) -> None    update the state by a reward
-    value(state, row) -> float                  estimated mean reward of a row
-    probability(state, context, arms, row) -> float
-                                                with which `choose` has just chosen a row
-
 A policy registers a function of its own for each with `@implements(stub, StateType)`. Compiled code
 picks it by the type of the state when it is compiled, plain Python when it is called. `learn` and
 `value` have defaults for states with a field `regression`. The default of `probability` is 1 for
@@ -14,7 +8,7 @@ policies that draw no random numbers, and NaN, that is, unknown, for others.
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from numba.extending import overload
 
@@ -36,8 +30,7 @@ _IMPLEMENTATIONS: dict[tuple[str, type], Implementation] = {}
 
 def choose(state: Any, context: int, arms: Ints) -> Choice:
     """Choose one of the rows arms (n,), n > 0, of a context."""
-    choice: Choice = _implementation("choose", type(state))(state, context, arms)
-    return choice
+    return cast(Choice, _implementation("choose", type(state))(state, context, arms))
 
 
 def learn(state: Any, row: int, label: int, reward: float) -> None:
@@ -47,14 +40,12 @@ def learn(state: Any, row: int, label: int, reward: float) -> None:
 
 def value(state: Any, row: int) -> float:
     """The estimated mean reward of a row."""
-    estimate: float = _implementation("value", type(state))(state, row)
-    return estimate
+    return cast(float, _implementation("value", type(state))(state, row))
 
 
 def probability(state: Any, context: int, arms: Ints, row: int) -> float:
     """The probability with which `choose` has chosen a row, before the choice is recorded."""
-    chance: float = _implementation("probability", type(state))(state, context, arms, row)
-    return chance
+    return cast(float, _implementation("probability", type(state))(state, context, arms, row))
 
 
 def implements(
