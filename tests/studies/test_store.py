@@ -204,7 +204,7 @@ def test_a_change_of_the_code_that_computes_is_another_key(tmp_path, monkeypatch
     assert task.code not in others  # each hashes its own file
     monkeypatch.setattr("thrifty.studies.tasks._code", _code.__wrapped__)  # not from memory
     assert Task(th.instance("fixed-u0.1"), th.LinTS(), 100).key == task.key
-    monkeypatch.setattr("thrifty.studies.tasks.version", lambda package: "another")
+    monkeypatch.setattr("thrifty.compiler.fingerprints.version", lambda package: "another")
     assert Task(th.instance("fixed-u0.1"), th.LinTS(), 100).key != task.key
 
 
