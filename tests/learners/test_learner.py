@@ -204,11 +204,11 @@ def mistakes():
             f"decision {done.id} (arm {done.name!r}) is not pending: already rewarded",
         ),
         (lambda: learner.learn(other, 1.0), "is not pending"),
-        (lambda: learner.learn(10**6, 1.0), "decision 1000000 is of another learner"),
+        (lambda: learner.learn(10**6, 1.0), "decision 1000000 is unknown"),
         (lambda: learner.learn(7, 1.0), "decision 7 is not pending"),
         (lambda: learner.choose("mobil"), "unknown context 'mobil'; did you mean 'mobile'?"),
         (lambda: learner.choose(2), "context: an index from 0 to 1 expected, got 2"),
-        (lambda: learner.choose([1]), "context: an index from 0 to 1 expected, got [1]"),
+        (lambda: learner.choose([1]), "context: contexts are listed"),
         (lambda: learner.learn(decision, 10**400), "reward: a number expected"),
         (lambda: learner.choose("mobile", available=[]), "available: at least one arm expected"),
         (lambda: learner.choose("mobile", available=["z"]), "unknown arm 'z'; known: a, b, c"),
@@ -279,7 +279,7 @@ def test_mistakes_are_named_and_change_nothing():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda document: document.update(version=5), "version 4 of a learner's state expected"),
+        (lambda document: document.update(version=5), "state version 5; this thrifty reads 2 to 4"),
         (lambda document: document.update(version=1), "written by thrifty 0.1; version 0.2 and"),
         (lambda document: document.update(format="other"), "not the state of a thrifty learner"),
         (lambda document: document.pop("digest"), "the digest does not match"),
@@ -407,7 +407,7 @@ def test_other_action_sets_and_other_files_are_refused(tmp_path, monkeypatch):
     path = tmp_path / "state.json"
     trained(rounds=20).save(path)
     assert th.Learner.load(path, SETS).sets == SETS
-    with pytest.raises(th.BadFile, match="contexts: the same action sets as those given expected"):
+    with pytest.raises(th.BadFile, match="contexts: saved for other action sets"):
         th.Learner.load(path, th.instance("fixed-u0.1").sets)
     with pytest.raises(th.BadFile, match="policy: lints expected, got 'linucb'"):
         th.Learner.load(path, policy=th.LinTS())

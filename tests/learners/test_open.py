@@ -151,7 +151,7 @@ def test_a_data_frame_needs_columns():
 @pytest.mark.parametrize(
     ("features", "message"),
     [
-        (np.zeros((2, 3)), r"rows of 4 numbers expected, got \(2, 3\)"),
+        (np.zeros((2, 3)), r"4 columns expected, got the shape \(2, 3\)"),
         (np.zeros((0, 4)), "at least one arm"),
         (np.zeros(4), "a list of arms"),
         ([[0, 0, np.nan, 0]], r"features\[0\]\[2\]: a finite number"),

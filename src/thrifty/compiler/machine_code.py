@@ -73,6 +73,6 @@ def is_ours(function: Callable[..., Any]) -> bool:
 def announce_compiling() -> None:
     """Say once per process, in the log, that the compiler is at work."""
     log.info(
-        "compiling for this machine: the first use of each part takes up to half a minute, once"
+        "compiling for this machine: the first use of each part takes some seconds, once"
         " (`thrifty warm-up` compiles everything)"
     )

@@ -58,6 +58,8 @@ class ListedArms:
         """The arms on offer in a context."""
         offer = self._offers.get(context) if type(context) in _INDEX_TYPES else None
         if offer is None:  # an index of another type, or a mistake
+            if np.ndim(context) > 0:
+                raise InvalidInput("context", "contexts are listed: pass a name, not features")
             offer = self._offers[self.sets.context_index(context)]
         if names is not None:
             raise InvalidInput("names", "not used: listed arms have names of their own")

@@ -172,7 +172,7 @@ class OpenArms:
                 expected = f"a list of arms, each of {d} numbers"
                 raise InvalidInput.expected("features", expected, features)
         if rows.ndim != 2 or rows.shape[1] != d:
-            raise InvalidInput.expected("features", f"rows of {d} numbers", rows.shape)
+            raise InvalidInput("features", f"{d} columns expected, got the shape {rows.shape}")
         return rows
 
     def check(self, offer: Offer) -> None:
@@ -237,8 +237,10 @@ class OpenArms:
     ) -> tuple[ArmReport, ...]:
         """The arm of a pending decision, or all arms, given their features."""
         if features is None:
-            pending = learner.pending.find(decision, learner.decisions)
-            assert pending.features is not None
+            pending = learner.pending.get(decision.id)
+            if pending is None or pending.features is None:
+                message = "features are kept while a decision is pending: pass them to explain"
+                raise InvalidInput(f"decision {decision.id}", message)
             offer = Offer(np.array([pending.row]), pending.features[None, :], (decision.name,))
         else:
             offer = self.offer(features, None, None)

@@ -55,7 +55,7 @@ class PendingDecisions(dict[int, Pending]):
         if 0 <= id < made:
             why = "is not pending: already rewarded, cancelled or expired, or of another learner"
         else:
-            why = f"is of another learner: this one has made {made:,} decisions"
+            why = f"is unknown: the decisions of this learner have ids below {made}"
         raise InvalidInput("", f"{name} {why}")
 
     def decision(self, decision: Decision | int, made: int) -> Decision:

@@ -66,7 +66,7 @@ def sets_of(content: dict[str, Any], sets: Any, features: FeatureMap | None) -> 
             columns=content.get("columns"),
         )
     if sets is not None and sets != saved:
-        raise InvalidInput.expected("contexts", "the same action sets as those given", saved)
+        raise InvalidInput("contexts", f"saved for other action sets: {saved}")
     return saved
 
 

@@ -51,7 +51,7 @@ class Settings:
         if self.expire_after is not None:
             self._whole("expire_after", 1)
         if self.expired_reward is not None:
-            object.__setattr__(self, "expired_reward", _number(self.expired_reward))
+            object.__setattr__(self, "expired_reward", self.check_reward(self.expired_reward))
         self._whole("most_waiting", 1)
         self._whole("probability_draws", 0, MOST_DRAWS)
 

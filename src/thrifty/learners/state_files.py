@@ -140,7 +140,7 @@ def read(source: str | os.PathLike[str] | bytes) -> dict[str, Any]:
     if version == 2:  # of 0.2: the same content without a digest
         return document
     if version not in (3, VERSION):
-        raise BadFile(f"{path}: version {VERSION} of a learner's state expected, got {version!r}")
+        raise BadFile(f"{path}: state version {version!r}; this thrifty reads 2 to {VERSION}")
     content = document.get("learner")
     if not isinstance(content, dict) or document.get("digest") != _digest(json.dumps(content)):
         raise BadFile(f"{path}: the digest does not match: the file was changed or damaged")

@@ -174,8 +174,8 @@ class Policy:
         chosen: float | None = getattr(self, "horizon", None)
         planned = horizon if chosen is None else chosen
         if planned is None:
-            kind = type(self).__name__
-            raise MissingInput(f"{self.name} plans for a horizon: pass {kind}(horizon=1e6)")
+            ways = f"{type(self).__name__}(horizon=1e6), or {self.name}:horizon=1e6 as a spec"
+            raise MissingInput(f"{self.name} plans for a horizon: pass {ways}")
         return max(2.0, planned)
 
 

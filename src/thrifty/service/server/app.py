@@ -157,7 +157,7 @@ def _invalid(_: Request, error: Exception) -> Response:
     """A body or a parameter that does not fit the schema: 400 if it cannot even be parsed."""
     assert isinstance(error, RequestValidationError)
     # of the errors of alternatives, that of the one which was meant: the longest place
-    first = max(error.errors(), key=lambda error: len(error["loc"]))
+    first = max(error.errors(), key=lambda error: (len(error["loc"]), error["type"] == "too_long"))
     if first["type"] == "json_invalid":
         reason, position = first["ctx"]["error"], first["loc"][-1]
         return error_answer(400, "body", f"invalid JSON: {reason} at character {position}")

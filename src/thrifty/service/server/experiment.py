@@ -10,7 +10,7 @@ from dataclasses import asdict
 from typing import Any, NamedTuple, cast
 
 import thrifty as th
-from thrifty.errors import InvalidInput
+from thrifty.errors import InvalidInput, MissingInput
 from thrifty.learners.learner import Learner
 from thrifty.learners.start import CLICK_NOISE, with_noise
 from thrifty.service.server.history import History
@@ -221,6 +221,8 @@ def check_settings(settings: dict[str, Any]) -> None:
     """Refuse settings that no learner can be started with; compiles what it needs."""
     try:
         learner = _start(settings)
+    except MissingInput as error:
+        raise InvalidInput("policy", str(error)) from None
     except MemoryError:
         message = f"{settings['policy']} does not fit into memory here"
         raise InvalidInput("policy", message) from None
@@ -239,13 +241,22 @@ def _check_expiry(learner: Learner, expire: dict[str, Any] | None) -> None:
 
 
 def _start(settings: dict[str, Any]) -> Learner:
-    policy, contexts = th.policy(settings["policy"]), settings.get("contexts")
+    policy, contexts = _policy(settings["policy"]), settings.get("contexts")
     dimension = settings.get("dimension")
     if (contexts is None) == (dimension is None):
         raise InvalidInput("contexts", "pass either contexts or a dimension")
+    if contexts is None and not policy.open:
+        raise InvalidInput("policy", f"{policy.name} needs contexts, not a dimension")
     arms = {"dimension": dimension} if contexts is None else {"sets": _sets(contexts)}
     told: dict[str, Any] = {key: settings.get(key) for key in ("seed", "noise", "rewards")}
     return policy.learner(**arms, **told, most_waiting=MOST_PENDING + 1)
+
+
+def _policy(spec: str) -> th.Policy:
+    try:
+        return th.policy(spec)
+    except InvalidInput as error:
+        raise InvalidInput("policy", str(error)) from None
 
 
 def _sets(contexts: list[dict[str, Any]]) -> th.ActionSets:
@@ -265,7 +276,7 @@ def _listed(experiment: Experiment, where: str) -> Learner:
 def _change_policy(experiment: Experiment, spec: str) -> None:
     settings = experiment.settings
     default = CLICK_NOISE if settings["rewards"] == "bernoulli" else 1.0
-    policy, _ = with_noise(th.policy(spec), settings.get("noise"), default)
+    policy, _ = with_noise(_policy(spec), settings.get("noise"), default)
     experiment.learner.change_policy(policy)
     experiment.settings = {**settings, "policy": spec}
 

@@ -15,6 +15,7 @@ from thrifty.service.storage.tokens import SCOPES, Token, find_token
 
 NEEDED = "a token is needed, as in 'Authorization: Bearer th_...'"
 UNKNOWN = "unknown or revoked token"
+FOREIGN = "not a token of thrifty: these start with th_"
 
 
 class Scope:
@@ -57,7 +58,8 @@ def check(tokens: Mapping[str, Token] | None, header: str | None, scope: str) ->
     header = header or ""
     token = find_token(tokens, header)
     if token is None:
-        raise Unauthorized("Authorization", UNKNOWN if "th_" in header else NEEDED)
+        known = UNKNOWN if "th_" in header else FOREIGN
+        raise Unauthorized("Authorization", known if header else NEEDED)
     if not token.scopes & {scope, "admin"}:
         scopes = ", ".join(scope for scope in SCOPES if scope in token.scopes)
         raise Forbidden("Authorization", f"this needs scope {scope}; the token has {scopes}")

@@ -68,7 +68,8 @@ def _check_open(store: str, host: str, url: str | None, *, demo: bool) -> None:
         open_to_all = read_tokens(connection) is None
     opened.close()
     if open_to_all and not is_loopback(host):
-        first = "thrifty tokens make NAME --scope admin"
+        where = "" if "://" in store else f" --store {store}"  # a URL may hold a password
+        first = f"thrifty tokens make NAME --scope admin{where}"
         raise InvalidInput("", f"refusing to listen on {host} without tokens; first run: {first}")
     if demo and not open_to_all:
         raise InvalidInput("--demo", "its visitors have no tokens: pass a --store without any")
