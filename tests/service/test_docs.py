@@ -58,11 +58,11 @@ def _commands():
         ("arms of a context, or of a decision", schemas.MOST_ARMS),
         ("contexts of an experiment", schemas.MOST_CONTEXTS),
         ("features of an arm", schemas.MOST_DIMENSIONS),
-        ("decisions of an experiment without a reward", experiment.MOST_PENDING),
+        ("pending decisions of an experiment", experiment.MOST_PENDING),
         ("requests in flight", gate.MOST_IN_FLIGHT),
         ("requests that wait for the writer", writer.MOST_QUEUED),
         ("events of one answer of the log", store.PAGE),
-        ("bytes of them, but for the last event", store.PAGE_BYTES),
+        ("bytes of one answer of the log, without its last event", store.PAGE_BYTES),
     ],
 )
 def test_limits_are_those_of_the_code(what, most):
