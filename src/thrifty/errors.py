@@ -24,7 +24,7 @@ class ThriftyError(Exception):
     """Base of all errors that thrifty raises on purpose."""
 
     def __str__(self) -> str:
-        return escaped(super().__str__())
+        return escaped(Exception.__str__(self))  # a KeyError's own has quotes
 
 
 class InvalidInput(ThriftyError, ValueError):
@@ -107,7 +107,7 @@ class SetAside(UserWarning):
 
 def similar(name: str, known: Sequence[str]) -> str | None:
     """The most similar of the known names, if any is similar."""
-    near = get_close_matches(name, known[:MOST_COMPARED], n=1, cutoff=0.5)
+    near = get_close_matches(name, known[:MOST_COMPARED], n=1, cutoff=0.6)
     return near[0] if near else None
 
 

@@ -146,11 +146,11 @@ def test_a_study_of_ones_own_has_a_page(tmp_path):
     ("arguments", "message"),
     [
         (("reproduce", "--only", "fixd"), "unknown panel 'fixd'; did you mean 'fixed'?"),
-        (("reproduce", "--quick", "--full"), "reproduce: --quick and --full exclude each other"),
+        (("reproduce", "--quick", "--full"), "reproduce: pass --quick or --full, not both"),
         (("reproduce", "--threads", "0"), "threads: a whole number from 1 to 1024 expected, got 0"),
         (
             ("report", "nowhere"),
-            "nowhere/results.json: not found; is nowhere the folder of a completed study?",
+            "nowhere: no such folder",
         ),
     ],
 )

@@ -40,6 +40,8 @@ def test_specs_are_read_and_written():
         ("oam:epsilon=literally", "oam: epsilon: literal expected, got 'literally'"),
         ("oam:c=nan", "oam: c: a finite number expected, got nan"),
         ("oam:c=1,c=2", "oam: c: one value expected, got 'c=1,c=2'"),
+        ("thrifty:caution", "thrifty: caution has no value: write caution=NUMBER"),
+        ("oam:forced=", "oam: forced has no value: write forced=WORD"),
         ("oam:forced=never", "oam: forced: least or spanner expected, got 'never'"),
         ("oam:horizon=0", "oam: horizon: a number of at least 1 expected, got 0.0"),
         ("linucb:width=wide", "linucb: width: oful or fn or anytime or alpha expected, got 'wide'"),

@@ -97,22 +97,22 @@ def test_bad_sets_are_named(sets, message):
     [
         (
             {"context_names": ["a"]},
-            "context_names: a list of 2 (one for each context) expected, got ['a']",
+            "context_names: one name per context expected: 2, got 1",
         ),
         (
             {"context_names": ["a", "a"]},
-            "context_names[1]: a name not used before expected, got 'a'",
+            "context_names[1]: 'a' is used before",
         ),
         ({"context_names": "ab"}, "context_names: a list of names expected, got 'ab'"),
         (
             {"arm_names": [["a", "b"]]},
-            "arm_names: a list of 2 (one for each context) expected, got [['a', 'b']]",
+            "arm_names: 2 lists of names expected, got [['a', 'b']]",
         ),
         (
             {"arm_names": [["a", "b"], ["a"]]},
-            "arm_names[1]: a list of 2 (one for each arm) expected, got ['a']",
+            "arm_names[1]: one name per arm expected: 2, got 1",
         ),
-        ({"arm_names": 3}, "arm_names: a list of 2 (one for each context) expected, got 3"),
+        ({"arm_names": 3}, "arm_names: 2 lists of names expected, got 3"),
         ({"arm_names": [["a", "b"], 3]}, "arm_names[1]: a list of names expected, got 3"),
         (
             {"arm_names": [["a", 1], ["a", "b"]]},

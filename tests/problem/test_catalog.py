@@ -98,7 +98,7 @@ def test_unknown_names_get_the_nearest(name, message):
     ("name", "message"),
     [
         ("fixed:u=x", "fixed:u: a number expected, got 'x'"),
-        ("fixed:u", "fixed:u: a number expected, got ''"),
+        ("fixed:u", "fixed: u has no value: write u=NUMBER"),
         ("fixed:u=2", "fixed:u: a number between 0 and 1 expected, got 2.0"),
         ("orthogonal:d=2.5", "orthogonal:d: a whole number expected, got '2.5'"),
         ("orthogonal:d=0", "orthogonal:d: a number from 1 to 1000 expected, got 0"),

@@ -130,8 +130,14 @@ def test_summary_and_lookup():
         (result.policy, result.mean) for result in study.results
     ]
     assert study["fixed-u0.1", "lints"] is study.results[1]
-    with pytest.raises(KeyError):
+    with pytest.raises(KeyError, match="unknown policy of this study 'oam'; known: greedy, lints"):
         study["fixed-u0.1", "oam"]
+    with pytest.raises(th.UnknownName, match=r"instance of this study 'bounded'; .*fixed-u0.1"):
+        study["bounded", "lints"]
+    with pytest.raises(th.UnknownName, match="horizon of this study '7'; known: 100"):
+        study["fixed-u0.1", "lints", 7]
+    with pytest.raises(KeyError, match="policy of this study"):
+        study["fixed-u0.1"]
 
 
 def test_lookup_without_a_horizon_gives_the_longest():
@@ -221,12 +227,12 @@ class Broken:
         (
             ("fixed-u0.1", ["linucb", "linucb"]),
             {"horizon": 10},
-            "policies[1]: a name not used before expected, got 'linucb'",
+            "policies[1]: 'linucb' is already in the list",
         ),
         (
             ("fixed-u0.1", Broken),
             {"horizon": 10},
-            "policy: an instance, Broken() expected, got <class 'tests.studies.test_study.Broken'>",
+            "policy: pass Broken(), not the class Broken",
         ),
         (
             (3, "linucb"),

@@ -144,12 +144,17 @@ def test_an_unknown_key_is_named_with_its_line(study_file, line, number, message
         (
             r"horizon = .*",
             "horizon = [10, 10]",
-            r"horizon\[1\]: each horizon once expected, got '10'",
+            r"horizon\[1\]: 10 is already in the list",
         ),
         (
             r"replications = .*",
             'replications = "many"',
             r"study.toml: replications: a finite number expected, got 'many'",
+        ),
+        (
+            r"horizon = .*",
+            'horizon = "1e3"',
+            r"study.toml: horizon: '1e3' is text: remove the quotes",
         ),
         (r"seed = .*", "seed = true", r"seed: a finite number expected, got True"),
         (r"seed = .*", "pulls = 1", r"study.toml: pulls: true or false expected, got 1"),

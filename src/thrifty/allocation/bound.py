@@ -220,9 +220,10 @@ def lower_bound(instance: Instance, *, tol: float = TOLERANCE) -> Bound:
         expected = "a thrifty.Instance (thrifty.instance(name) makes one)"
         raise InvalidInput.expected("instance", expected, instance)
     if instance.changes:
-        where = f"{instance.name}: changes" if instance.name else "changes"
-        expected = "none (the lower bound is for a theta that stays)"
-        raise InvalidInput.expected(where, expected, len(instance.changes))
+        why = (
+            "no lower bound, since theta changes; bound one of instance.pieces or drop [[changes]]"
+        )
+        raise InvalidInput(instance.name or "instance", why)
     rows, noise = instance.sets.rows, instance.noise
     solution = allocate(rows, instance.gaps, instance.optimal, noise=noise, tol=tol)
     return Bound(instance, solution)

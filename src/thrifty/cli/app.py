@@ -5,12 +5,14 @@ import logging
 import os
 import sys
 import warnings
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from thrifty.cli import experiments, lookups, serving, studies
-from thrifty.errors import ThriftyError, escaped
+from thrifty.errors import InvalidInput, ThriftyError, escaped
+
+_TYPES = {"float_parsing": "a number", "int_parsing": "a whole number"}  # errors of pydantic
 
 app = typer.Typer(
     help="Exploration that costs no more than it must: linear contextual bandits, their "
@@ -45,8 +47,7 @@ def main() -> None:
         if sys.stdout is not None:
             sys.stdout.flush()
     except (ThriftyError, typer.TyperException) as error:
-        message = error.format_message() if isinstance(error, typer.TyperException) else str(error)
-        if message:
+        if message := _sentence(error):
             _say(message)
         code = 2
     except OSError as error:
@@ -82,6 +83,15 @@ class _LogLines(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         _say(record.getMessage())
+
+
+def _sentence(error: Exception) -> str:
+    """What a user did wrong: a value of another type in the words of thrifty, not of pydantic."""
+    problems: Any = getattr(error.__cause__, "errors", list)()
+    option = getattr(error, "param", None)
+    if option and problems and (kind := _TYPES.get(problems[0]["type"])):
+        return str(InvalidInput.expected(option.opts[0], kind, problems[0]["input"]))
+    return error.format_message() if isinstance(error, typer.TyperException) else str(error)
 
 
 def _say(message: object) -> None:

@@ -23,9 +23,8 @@ def bound(
 
     if not instances and not every:
         raise InvalidInput("bound", "name an instance, or give --all for the whole catalog")
-    problems = [instance(name) for name in instances or []]
-    if every:
-        problems += [known for known in map(instance, CATALOG) if not known.changes]
+    catalog = [name for name in CATALOG if every and not instance(name).changes]
+    problems = [instance(name) for name in dict.fromkeys([*(instances or []), *catalog])]
     bounds = []
     with progress_bar("solving", len(problems)) as bar:
         for problem in problems:

@@ -241,13 +241,15 @@ def _page_of(folder: Path) -> "Page":
 def _check(command: str, *, quick: bool = False, full: bool = False) -> None:
     """Raise an error if both --quick and --full are given, or if a package is missing."""
     if quick and full:
-        raise InvalidInput(command, "--quick and --full exclude each other: give one of them")
+        raise InvalidInput(command, "pass --quick or --full, not both")
     MissingPackage.check(f"thrifty {command}", "pyarrow", "matplotlib", "Jinja2")
 
 
 @contextmanager
 def _resumable(out: str | None) -> Iterator[None]:
-    """After Ctrl-C, say that the results so far are kept in the folder."""
+    """Refuse a file as --out; after Ctrl-C, say that the results so far are kept in the folder."""
+    if out is not None and Path(out).is_file():
+        raise BadFile(f"{out} is a file: --out needs a folder")
     try:
         yield
     except KeyboardInterrupt:

@@ -64,8 +64,7 @@ class ActionSets:
         self.context_names = _names(context_names, len(blocks), "context_names", "context")
         listed = [None] * len(blocks) if arm_names is None else arm_names
         if not isinstance(listed, Sequence) or len(listed) != len(blocks):
-            expected = f"a list of {len(blocks)} (one for each context)"
-            raise InvalidInput.expected("arm_names", expected, arm_names)
+            raise InvalidInput.expected("arm_names", f"{len(blocks)} lists of names", arm_names)
         named = list(listed)
         for m, table in enumerate(tables):
             if named[m] is None and table is not None:
@@ -134,8 +133,8 @@ class ActionSets:
             return self._context_indices[context]
         wrong = isinstance(context, bool) or not isinstance(context, int | np.integer)
         if wrong or not 0 <= context < self.contexts:
-            expected = f"an index from 0 to {self.contexts - 1}"
-            raise InvalidInput.expected("context", expected, context)
+            last = self.contexts - 1
+            raise InvalidInput.expected("context", f"an index from 0 to {last}", context)
         return int(context)
 
     @cached_property
@@ -208,7 +207,7 @@ def _names(names: Sequence[str] | None, count: int, where: str, kind: str) -> tu
         return default_names(count)
     checked = listed_names(names, where)
     if len(checked) != count:
-        raise InvalidInput.expected(where, f"a list of {count} (one for each {kind})", names)
+        raise InvalidInput(where, f"one name per {kind} expected: {count}, got {len(checked)}")
     return checked
 
 

@@ -97,8 +97,7 @@ def instance(name: str | os.PathLike[str]) -> Instance:
 def _text(name: str | os.PathLike[str]) -> str:
     text = os.fspath(name) if isinstance(name, str | os.PathLike) else name
     if not isinstance(text, str):
-        expected = "a name such as fixed-u0.1, or the path of a file"
-        raise InvalidInput.expected("instance", expected, name)
+        raise InvalidInput.expected("instance", "a name such as fixed-u0.1, or a path", name)
     return text
 
 
@@ -133,10 +132,8 @@ def _parameters(family: Family, pairs: str) -> dict[str, float | str]:
             if kind is float:
                 _require(low < value < high, where, f"a number between {low:g} and {high:g}", value)
             else:
-                expected = (
-                    f"a number from {low} to {high}" if high < math.inf else f"at least {low}"
-                )
-                _require(low <= value <= high, where, expected, value)
+                words = f"a number from {low} to {high}" if high < math.inf else f"at least {low}"
+                _require(low <= value <= high, where, words, value)
     return parameters
 
 

@@ -51,8 +51,7 @@ def numbers_of(frame: Any, columns: Sequence[str] | None, where: str) -> Floats:
     """The columns of a data frame (n, d) in the order of `columns`; all must be there, no other."""
     present = columns_of(frame) or ()
     if columns is None:
-        expected = "learner(columns=[...]) for a data frame, so that columns can be checked"
-        raise InvalidInput.expected(where, expected, list(present))
+        raise InvalidInput(where, "a data frame needs a learner made with columns=[...]")
     values = in_order(frame.to_numpy(), present, columns, where)
     return np.ascontiguousarray(numeric(values, where, "columns of numbers"))
 

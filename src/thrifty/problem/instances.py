@@ -9,20 +9,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from thrifty.errors import NOTHING, BadFile, InvalidInput, UnknownName
+from thrifty.errors import BadFile, InvalidInput, UnknownName
 from thrifty.files import read_toml, toml_literal, write_whole
-from thrifty.numerics.arrays import (
-    Bools,
-    Floats,
-    Ints,
-    finite_number,
-    finite_numbers,
-    positive_number,
-)
+from thrifty.numerics.arrays import Bools, Floats, Ints, finite_numbers, positive_number
 from thrifty.problem.action_sets import ActionSets, default_names
 from thrifty.problem.names import check_name
+from thrifty.problem.specs import whole_number
 
 _Keys = tuple[str, ...]
+_Table = Mapping[str, Any]
 _KEYS = ("name", "theta", "noise", "contexts", "changes")
 _CONTEXT_KEYS = ("name", "probability", "arms", "arm_names")
 _CHANGE_KEYS = ("round", "theta")
@@ -171,21 +166,9 @@ def _checked_changes(changes: Any, dimension: int) -> tuple[Change, ...]:
         if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
             raise InvalidInput.expected(f"changes[{i}]", "a round and a theta", pair)
         earliest = checked[-1].round + 1 if checked else 1
-        checked.append(
-            Change(
-                _round(pair[0], earliest, f"changes[{i}].round"),
-                _checked_theta(pair[1], dimension, f"changes[{i}].theta"),
-            )
-        )
+        last = whole_number(pair[0], f"changes[{i}].round", LATEST, least=earliest)
+        checked.append(Change(last, _checked_theta(pair[1], dimension, f"changes[{i}].theta")))
     return tuple(checked)
-
-
-def _round(value: Any, earliest: int, where: str) -> int:
-    number = finite_number(value, where)
-    if not earliest <= number <= LATEST or number != int(number):
-        expected = f"a whole number from {earliest} to {LATEST:g} (rounds increase)"
-        raise InvalidInput.expected(where, expected, value)
-    return int(number)
 
 
 def _checked_theta(values: ArrayLike, dimension: int, where: str) -> Floats:
@@ -204,13 +187,12 @@ def _law(probabilities: ArrayLike | None, contexts: int) -> Floats:
         return np.full(contexts, 1.0 / contexts)
     law = finite_numbers(probabilities, "probabilities")
     if len(law) != contexts:
-        expected = f"{contexts} numbers (one per context)"
-        raise InvalidInput.expected("probabilities", expected, len(law))
+        raise InvalidInput("probabilities", f"one per context expected: {contexts}, got {len(law)}")
     for m in np.flatnonzero(law <= 0):
         advice = "leave out contexts that never occur"
         raise InvalidInput(f"probabilities[{m}]", f"{law[m]:g} is not positive: {advice}")
     if abs(law.sum() - 1) > 1e-9:
-        raise InvalidInput.expected("probabilities", "numbers that sum to 1", float(law.sum()))
+        raise InvalidInput("", f"probabilities sum to {law.sum():.10g}, not 1")
     return law
 
 
@@ -222,15 +204,16 @@ def inner_products(rows: Floats, theta: Floats) -> Floats:
     return totals
 
 
-def _from_document(document: Mapping[str, Any], *, default_name: str) -> Instance:
+def _from_document(document: _Table, *, default_name: str) -> Instance:
     """An instance from the parsed TOML."""
-    _check_keys(document, _KEYS, required=("theta", "contexts"), where="")
-    expected = "one [[contexts]] table or more"
-    contexts = _tables(document, "contexts", _CONTEXT_KEYS, ("arms",), expected)
+    _check_keys(document, _KEYS, required=("theta",), where="")
+    contexts = _tables(document, "contexts", _CONTEXT_KEYS, required=("arms",))
+    if not contexts:
+        raise InvalidInput("", "no [[contexts]]; add one with arms = [[...], ...]")
     for m, table in enumerate(contexts):
         if "probability" in table:
             positive_number(table["probability"], f"contexts[{m}].probability")
-    changes = _tables(document, "changes", _CHANGE_KEYS, _CHANGE_KEYS, "[[changes]] tables")
+    changes = _tables(document, "changes", _CHANGE_KEYS, required=_CHANGE_KEYS)
     names = default_names(len(contexts))
     sets = ActionSets(
         [table["arms"] for table in contexts],
@@ -240,7 +223,7 @@ def _from_document(document: Mapping[str, Any], *, default_name: str) -> Instanc
     without = [m for m, table in enumerate(contexts) if "probability" not in table]
     if 0 < len(without) < len(contexts):
         where = f"contexts[{without[0]}].probability"
-        raise InvalidInput.expected(where, "a number (other contexts have one)", NOTHING)
+        raise InvalidInput("", f"{where} is missing; other contexts have one")
     return Instance(
         sets,
         theta=document["theta"],
@@ -251,22 +234,20 @@ def _from_document(document: Mapping[str, Any], *, default_name: str) -> Instanc
     )
 
 
-def _tables(
-    document: Mapping[str, Any], name: str, known: _Keys, required: _Keys, expected: str
-) -> list[dict[str, Any]]:
-    """The tables [[name]] of a file, their keys checked; expected goes into the error."""
+def _tables(document: _Table, name: str, known: _Keys, *, required: _Keys) -> list[_Table]:
+    """The tables [[name]] of a file, their keys checked."""
     tables = document.get(name, [])
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-        raise InvalidInput.expected(name, expected, tables)
+        raise InvalidInput.expected(name, f"[[{name}]] tables", tables)
     for i, table in enumerate(tables):
         _check_keys(table, known, required=required, where=f"{name}[{i}].")
     return tables
 
 
-def _check_keys(table: Mapping[str, Any], known: _Keys, *, required: _Keys, where: str) -> None:
+def _check_keys(table: _Table, known: _Keys, *, required: _Keys, where: str) -> None:
     for key in table:
         if key not in known:
             raise UnknownName("key", where + key, [where + name for name in known])
     for key in required:
         if key not in table:
-            raise InvalidInput.expected(where + key, "this key", NOTHING)
+            raise InvalidInput("", f"{where}{key} is missing")

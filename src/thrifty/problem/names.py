@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from thrifty.errors import InvalidInput, UnknownName
+from thrifty.errors import InvalidInput, UnknownName, shown
 
 
 def check_name(name: object, where: str) -> None:
@@ -15,13 +15,12 @@ def check_name(name: object, where: str) -> None:
         raise InvalidInput.expected(where, "text without surrogates, which files cannot hold", name)
 
 
-def check_names(names: Sequence[str], where: str) -> None:
+def check_names(names: Sequence[str], where: str, taken: str = "is used before") -> None:
     """Raise InvalidInput unless all names are strings that UTF-8 can encode, and differ."""
-    if all(isinstance(name, str) for name in names) and _encodable("".join(names)):
-        check_distinct(names, where)
-        return
-    for i, name in enumerate(names):  # only to say which one
-        check_name(name, f"{where}[{i}]")
+    if not all(isinstance(name, str) for name in names) or not _encodable("".join(names)):
+        for i, name in enumerate(names):  # only to say which one
+            check_name(name, f"{where}[{i}]")
+    check_distinct(names, where, taken)
 
 
 def listed_names(names: Sequence[str], where: str) -> tuple[str, ...]:
@@ -44,22 +43,13 @@ def arm_index(arm: str | int, names: Sequence[str], expected: str) -> int:
     return int(arm)
 
 
-def check_distinct(
-    names: Sequence[str], where: str, expected: str = "a name not used before"
-) -> None:
-    """Raise InvalidInput for the first name that was used before."""
-    if len(set(names)) == len(names):
-        return
-    seen = set()
+def check_distinct(names: Sequence[object], where: str, taken: str) -> None:
+    """Raise InvalidInput for the first name that was used before; taken goes into the error."""
+    first: dict[object, int] = {}
     for i, name in enumerate(names):
-        if name in seen:
-            raise InvalidInput.expected(f"{where}[{i}]", expected, name)
-        seen.add(name)
+        if first.setdefault(name, i) != i:
+            raise InvalidInput(f"{where}[{i}]", f"{shown(name)} {taken}")
 
 
 def _encodable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    return text.encode(errors="ignore").decode() == text

@@ -1,10 +1,12 @@
-"""Specs: `name` or `name:key=value,key=value`, as instances and policies are asked for."""
+"""Specs: `name` or `name:key=value,key=value`, as instances and policies are asked for; numbers."""
 
 import inspect
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from thrifty.errors import InvalidInput, UnknownName
+from thrifty.numerics.arrays import finite_number
 
 
 def split_parameters(pairs: str, known: Iterable[str], *, owner: str, where: str) -> dict[str, str]:
@@ -16,6 +18,11 @@ def split_parameters(pairs: str, known: Iterable[str], *, owner: str, where: str
             raise InvalidInput.expected(f"{where}{key}", "one value", pairs)
         if key not in known:
             raise UnknownName(f"parameter of {owner}", key, known)
+        if not value:
+            word = (
+                "WORD" if isinstance(known, Mapping) and isinstance(known[key], str) else "NUMBER"
+            )
+            raise InvalidInput(where.rstrip(": "), f"{key} has no value: write {key}={word}")
         values[key] = value
     return values
 
@@ -27,6 +34,16 @@ def parsed(text: str, kind: type, where: str) -> Any:
     except ValueError:
         expected = "a whole number" if kind is int else "a number"
         raise InvalidInput.expected(where, expected, text) from None
+
+
+def whole_number(value: float, where: str, most: int, *, least: int = 1) -> int:
+    """A whole number between least and most; a float such as 1e5 is accepted."""
+    if isinstance(value, str) and re.fullmatch(r"[\d.]+(e\d+)?", value):
+        raise InvalidInput(where, f"{value!r} is text: remove the quotes")
+    number = finite_number(value, where)
+    if not least <= number <= most or number != int(number):
+        raise InvalidInput.expected(where, f"a whole number from {least} to {most:g}", value)
+    return int(value)
 
 
 def first_paragraph(documented: object) -> str:

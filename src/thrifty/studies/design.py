@@ -23,7 +23,6 @@ import numpy as np
 
 from thrifty.errors import BadFile, InvalidInput, ThriftyError, UnknownName
 from thrifty.files import make_folder, read_toml, slug, toml_literal, write_whole
-from thrifty.numerics.arrays import finite_number
 from thrifty.policies import POLICIES
 from thrifty.policies import policy as named_policy
 from thrifty.policies.shared.plain import AnyPolicy, name_of
@@ -31,6 +30,7 @@ from thrifty.problem.catalog import ALIASES, FAMILIES, Ensemble, Problem, instan
 from thrifty.problem.catalog import problem as named_problem
 from thrifty.problem.instances import Instance
 from thrifty.problem.names import check_distinct, check_names
+from thrifty.problem.specs import whole_number
 from thrifty.simulation.loop import truth_of
 from thrifty.studies.tasks import Task
 
@@ -79,9 +79,10 @@ class StudyDesign:
             object.__setattr__(self, name, checked)
         for problem in self.instances:
             truth_of(instance_of(problem, self.seed, 0), self.rewards)
-        check_names([problem.name for problem in self.instances], "instances")
-        check_names([name_of(policy) for policy in self.policies], "policies")
-        check_distinct([str(n) for n in self.horizon], "horizon", "each horizon once")
+        taken = "is already in the list"
+        check_names([problem.name for problem in self.instances], "instances", taken)
+        check_names([name_of(policy) for policy in self.policies], "policies", taken)
+        check_distinct(self.horizon, "horizon", taken)
         if self.pulls:
             self._check_pulls()
 
@@ -151,14 +152,6 @@ def read_study(path: Path) -> dict[str, Any]:
         str(beside / n) if n.endswith(".toml") else n for n in document["instances"]
     ]
     return document
-
-
-def whole_number(value: float, where: str, most: int, *, least: int = 1) -> int:
-    """A whole number between least and most; a float such as 1e5 is accepted."""
-    number = finite_number(value, where)
-    if not least <= number <= most or number != int(number):
-        raise InvalidInput.expected(where, f"a whole number from {least} to {most:g}", value)
-    return int(value)
 
 
 def _problem(item: Any) -> Problem:

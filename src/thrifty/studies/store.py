@@ -287,10 +287,15 @@ def read_results(folder: Path) -> tuple[Result, ...]:
         if not isinstance(entries, list) or not entries:
             raise ValueError("a list of results expected")
         return tuple(_read_result(folder, entry) for entry in entries)
-    except FileNotFoundError:
-        advice = f"`thrifty run --study FILE --out {folder}` continues one"
-        doubt = f"is {folder} the folder of a completed study? {advice}"
-        raise BadFile(f"{path}: not found; {doubt}") from None
+    except (FileNotFoundError, NotADirectoryError):
+        if not folder.is_dir():
+            raise BadFile(f"{folder}: no such folder") from None
+        advice = f"`thrifty run --study FILE --out {folder}` continues an interrupted one"
+        why = f"has no {RESULTS}: pass the folder of a completed study; {advice}"
+        raise BadFile(f"{folder} {why}") from None
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}"
+        raise BadFile(f"{path} is not valid JSON ({place})") from None
     except _Untrusted as error:
         raise BadFile(f"{error}; run the study again") from None
     except (OSError, *_MALFORMED) as error:

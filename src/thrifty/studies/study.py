@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Any
 
 from thrifty.allocation.bound import lower_bound
 from thrifty.display import frame, html
-from thrifty.errors import MissingPackage, shortened
+from thrifty.errors import MissingPackage, UnknownName, shortened
 from thrifty.files import make_folder, write_whole
 from thrifty.policies.shared.plain import AnyPolicy, name_of
 from thrifty.problem.catalog import Problem
 from thrifty.problem.instances import Instance
+from thrifty.problem.specs import whole_number
 from thrifty.studies.batches import Batch, assemble, missing_ranges
-from thrifty.studies.design import MOST_THREADS, StudyDesign, whole_number
+from thrifty.studies.design import MOST_THREADS, StudyDesign
 from thrifty.studies.executors import Cluster, Executor, Threads
 from thrifty.studies.progress import progress_bar
 from thrifty.studies.results import STATISTICS, Result
@@ -37,6 +38,10 @@ if TYPE_CHECKING:
 _SUMMARY = ("instance", "policy", "horizon", "replications", *STATISTICS, "ratio")
 
 
+class _UnknownResult(UnknownName, KeyError):
+    """What `study[...]` raises, as other mappings do."""
+
+
 @dataclass(frozen=True)
 class Study:
     """The results of a study, ordered by instance, policy and horizon."""
@@ -45,13 +50,13 @@ class Study:
 
     def __getitem__(self, key: tuple[str, str] | tuple[str, str, float]) -> Result:
         """The result of an instance and a policy, by name; by default at the longest horizon."""
-        results = [
-            result
-            for result in self.results
-            if (result.instance.name, result.policy, result.horizon)[: len(key)] == key
-        ]
-        if not results:
-            raise KeyError(key)
+        results, wanted = self.results, key if isinstance(key, tuple) else (key, "")
+        for kind, name in zip(("instance", "policy", "horizon"), wanted, strict=False):
+            known = [r.instance.name if kind == "instance" else getattr(r, kind) for r in results]
+            if name not in known:
+                listed = map(str, dict.fromkeys(known))
+                raise _UnknownResult(f"{kind} of this study", str(name), listed)
+            results = tuple(r for r, own in zip(results, known, strict=True) if own == name)
         return max(results, key=lambda result: result.horizon)
 
     def summary(self) -> list[dict[str, Any]]:

@@ -43,11 +43,14 @@ def label_names(policy: AnyPolicy) -> tuple[str, ...]:
 def check_plain(policy: Any) -> None:
     """Refuse what is no plain policy."""
     if isinstance(policy, type):
-        raise InvalidInput.expected("policy", f"an instance, {policy.__name__}()", policy)
-    for method in ("start", "choose", "learn"):
-        if not callable(getattr(policy, method, None)):
-            expected = f"a policy with start, choose and learn ({method} is missing)"
-            raise InvalidInput.expected("policy", expected, policy)
+        raise InvalidInput("policy", f"pass {policy.__name__}(), not the class {policy.__name__}")
+    methods = ("start", "choose", "learn")
+    missing = [name for name in methods if not callable(getattr(policy, name, None))]
+    if len(missing) == len(methods):
+        raise InvalidInput.expected("policy", 'a policy object or a spec such as "lints"', policy)
+    if missing:
+        raise InvalidInput("policy", f"{name_of(policy)} has no method {missing[0]}")
+    for method in methods:
         _check_call(policy, method)
 
 
