@@ -347,16 +347,13 @@ class Learner:
     def _repr_html_(self) -> str:
         with self._lock:
             columns = self.estimates()
-            title = f"learner: {name_of(self.policy)}, {self.arms}, {self._standing()}"
+            estimated = self.policy.estimated_noise(self.state)
+            rounds = self.state.ledger.counters[0].rounds
+        noise = f"{self.noise:.4g}" if estimated is None else f"{estimated:.4g} (estimated)"
+        standing = f"{rounds:,} rounds, {len(self.pending):,} pending, noise {noise}"
+        title = f"learner: {name_of(self.policy)}, {self.arms}, {standing}"
         rank, order = self.arms.rank(columns)
         return html(title, columns, rank=rank, order=order)
-
-    def _standing(self) -> str:
-        """How far it is, in words."""
-        estimated = self.policy.estimated_noise(self.state)
-        noise = f"{self.noise:.4g}" if estimated is None else f"{estimated:.4g} (estimated)"
-        rounds = self.state.ledger.counters[0].rounds
-        return f"{rounds:,} rounds, {len(self.pending):,} pending, noise {noise}"
 
     def _listed(self, where: str) -> ListedArms:
         if not isinstance(self.arms, ListedArms):

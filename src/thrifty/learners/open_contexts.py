@@ -186,10 +186,7 @@ class OpenArms:
     def features(self, offer: Offer) -> tuple[range, Floats]:
         """The index of each arm on offer, and its features (n, d)."""
         self.check(offer)
-        return range(len(offer.rows)), self._whole(offer)
-
-    def _whole(self, offer: Offer) -> Floats:
-        return whole_rows(offer.rows, offer.place, self.sets.dimension)
+        return range(len(offer.rows)), whole_rows(offer.rows, offer.place, self.sets.dimension)
 
     def entry(
         self, id: int, offer: Offer, decided: Decided, reason: str, chance: float | None
@@ -247,7 +244,8 @@ class OpenArms:
         names = list(offer.names or map(str, range(len(offer.rows))))
         if offer.names is None and decision.arm < len(names):
             names[decision.arm] = decision.name
-        means, errors = learner.policy.estimates(learner.state, self._whole(offer))
+        rows = whole_rows(offer.rows, offer.place, self.sets.dimension)
+        means, errors = learner.policy.estimates(learner.state, rows)
         best = means.max()
         return tuple(
             ArmReport(

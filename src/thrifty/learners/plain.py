@@ -1,7 +1,6 @@
 """A plain policy in use: a policy in plain Python, for listed contexts."""
 
 import pickle
-from collections.abc import Callable
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
@@ -84,10 +83,6 @@ class PlainLearner:
             self.pending[id] = Pending(decision, self.arms.starts[m] + arm, 0)
             return decision
 
-    def check_reward(self, reward: float) -> float:
-        """The reward as a number; raises what `learn` would raise about it."""
-        return self.settings.check_reward(reward)
-
     def learn(self, decision: Decision | int, reward: float) -> None:
         """Learn from the reward of a decision, or of its id: late and in any order, but once."""
         reward = self.settings.check_reward(reward)
@@ -98,7 +93,7 @@ class PlainLearner:
         """Withdraw a decision that will get no reward, if the policy has a method for that."""
         with self._lock:
             pending = self.pending.find(decision, self.decisions)
-            if self._told_of_cancelled() is None:
+            if not callable(getattr(self.policy, "cancel", None)):
                 place = f"{name_of(self.policy)}: cancel"
                 raise InvalidInput(place, "it has no method cancel(context, arm) to take it back")
             self._cancel(pending)
@@ -179,10 +174,6 @@ class PlainLearner:
         m = int(self.sets.context_of_row[row])
         return m, row - self.arms.starts[m]
 
-    def _told_of_cancelled(self) -> Callable[[int, int], Any] | None:
-        told = getattr(self.policy, "cancel", None)
-        return told if callable(told) else None
-
     def _expire(self) -> None:
         """Give up what is overdue, before the next decision is made."""
         while (overdue := self.pending.overdue(self.decisions)) is not None:
@@ -197,8 +188,8 @@ class PlainLearner:
 
     def _cancel(self, pending: Pending) -> None:
         """Also for a policy that is not told: a decision that was given up is no longer pending."""
-        told = self._told_of_cancelled()
-        if told is not None:
+        told = getattr(self.policy, "cancel", None)
+        if callable(told):
             told(*self._place(pending.row))
         del self.pending[pending.decision.id]
 

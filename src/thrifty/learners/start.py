@@ -34,15 +34,7 @@ def learner(
     **settings: Any,
 ) -> Learner: ...
 @overload
-def learner(
-    policy: PlainPolicy,
-    sets: ActionSets,
-    seed: int = 0,
-    *,
-    noise: float | None = None,
-    horizon: float | None = None,
-    **settings: Any,
-) -> PlainLearner: ...
+def learner(policy: PlainPolicy, sets: ActionSets, **options: Any) -> PlainLearner: ...
 def learner(
     policy: AnyPolicy | str,
     sets: ActionSets | None = None,
