@@ -111,7 +111,7 @@ def test_a_file_whose_name_is_not_utf8_names_its_instance_by_escapes(tmp_path):
 
 @pytest.mark.parametrize("given", [None, 5, b"fixed-u0.1", ["fixed-u0.1"]])
 def test_what_is_no_name_is_refused(given):
-    with pytest.raises(th.InvalidInput, match=r"instance: a name such as fixed-u0\.1, or the path"):
+    with pytest.raises(th.InvalidInput, match=r"instance: a name such as fixed-u0\.1, or a path"):
         th.instance(given)
     with pytest.raises(th.InvalidInput, match="policy: a name such as oam"):
         th.policy(given)

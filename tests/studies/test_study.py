@@ -260,9 +260,7 @@ def test_mistakes_are_named_before_any_work(arguments, options, message):
 
 
 def test_an_object_that_is_no_policy():
-    with pytest.raises(
-        th.InvalidInput, match="a policy with start, choose and learn \\(start is missing\\)"
-    ):
+    with pytest.raises(th.InvalidInput, match="a policy object or a spec such as"):
         th.run("fixed-u0.1", object(), horizon=10)
 
 

@@ -220,10 +220,9 @@ def lower_bound(instance: Instance, *, tol: float = TOLERANCE) -> Bound:
         expected = "a thrifty.Instance (thrifty.instance(name) makes one)"
         raise InvalidInput.expected("instance", expected, instance)
     if instance.changes:
-        why = (
-            "no lower bound, since theta changes; bound one of instance.pieces or drop [[changes]]"
-        )
-        raise InvalidInput(instance.name or "instance", why)
+        what = "no lower bound, since theta changes"
+        advice = "bound one of instance.pieces or drop [[changes]]"
+        raise InvalidInput(instance.name or "instance", f"{what}; {advice}")
     rows, noise = instance.sets.rows, instance.noise
     solution = allocate(rows, instance.gaps, instance.optimal, noise=noise, tol=tol)
     return Bound(instance, solution)

@@ -19,10 +19,9 @@ def split_parameters(pairs: str, known: Iterable[str], *, owner: str, where: str
         if key not in known:
             raise UnknownName(f"parameter of {owner}", key, known)
         if not value:
-            word = (
-                "WORD" if isinstance(known, Mapping) and isinstance(known[key], str) else "NUMBER"
-            )
-            raise InvalidInput(where.rstrip(": "), f"{key} has no value: write {key}={word}")
+            is_word = isinstance(known, Mapping) and isinstance(known[key], str)
+            kind = "WORD" if is_word else "NUMBER"
+            raise InvalidInput(where.rstrip(": "), f"{key} has no value: write {key}={kind}")
         values[key] = value
     return values
 
