@@ -303,7 +303,7 @@ def test_version_and_help():
         (("run", "linucb"), "run: name an instance, or a study file with --study FILE"),
         (
             ("run", "bounded", "--rewards", "bernoulli"),
-            "bounded: rewards: means between 0 and 1 for Bernoulli rewards expected, got -1.0",
+            "rewards: bernoulli rewards need means between 0 and 1; bounded has -1",
         ),
         (
             ("run", "fixed-u0.1", "--out", "/dev/null/x", "--horizon", "10"),

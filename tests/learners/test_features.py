@@ -119,7 +119,7 @@ def test_learners_with_maps_are_saved(spec):
     ("mistake", "message"),
     [
         (lambda: th.features.disjoint(ARMS), "columns, or a fitted transformer"),
-        (lambda: th.features.disjoint(["a", "a"], COLUMNS), "a name not used before"),
+        (lambda: th.features.disjoint(["a", "a"], COLUMNS), "is used before"),
         (lambda: th.features.disjoint("ab", COLUMNS), "a list of names"),
         (lambda: th.features.product([[1.0], [np.nan]], COLUMNS), "finite rows"),
         (lambda: th.features.product([[1.0]], COLUMNS, names=["a", "b"]), "1 names"),

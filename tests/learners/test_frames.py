@@ -42,8 +42,8 @@ def test_an_index_of_numbers_names_nothing():
         ),
         ([FRAME], {"columns": ["price"]}, "contexts[0].arms: the columns price expected"),
         ([[[1, 2]]], {"columns": ["price"]}, "columns: 2 names expected, got 1"),
-        ([FRAME.set_axis(["a", "a"], axis=1)], {}, "columns[1]: a name not used before"),
-        ([FRAME.set_axis(["x", "y", "x"])], {}, "arm_names[0][2]: a name not used before"),
+        ([FRAME.set_axis(["a", "a"], axis=1)], {}, "columns[1]: 'a' is used before"),
+        ([FRAME.set_axis(["x", "y", "x"])], {}, "arm_names[0][2]: 'x' is used before"),
         ([FRAME.assign(size="big")], {}, "contexts[0].arms[0]: a list of numbers expected"),
         ([FRAME.assign(size=np.nan)], {}, "contexts[0].arms[0][1]: a finite number expected"),
         ([FRAME[:0]], {}, "contexts[0].arms: at least one arm expected, got nothing"),
@@ -110,7 +110,7 @@ def test_without_names_columns_are_taken_in_order():
         ),
         (FRAME[:0], None, "features: at least one row expected, got nothing"),
         (FRAME, "many", "name: none: the index names the 3 rows expected, got 'many'"),
-        (FRAME[:1], None, "arm_names[0][3]: a name not used before expected, got 'banner'"),
+        (FRAME[:1], None, "arm_names[0][3]: 'banner' is used before"),
         (FRAME[:1].assign(size="x"), "x", "features: a list of numbers expected"),
         (FRAME.assign(size=[1, 2, np.inf]), None, "features[2][1]: a finite number expected"),
     ],
@@ -146,7 +146,7 @@ def test_open_contexts_and_maps_name_arms_by_the_index():
     product = th.features.product(FRAME, ["age"])
     assert product.arms == ("banner", "video", "both")
     assert th.features.product(FRAME, ["age"], names=["a", "b", "c"]).arms == ("a", "b", "c")
-    with pytest.raises(th.InvalidInput, match="a name not used before"):
+    with pytest.raises(th.InvalidInput, match="is used before"):
         shared.choose(FRAME.set_axis(["x", "y", "x"]))
 
 

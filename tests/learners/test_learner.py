@@ -244,7 +244,7 @@ def mistakes():
         ),
         (
             lambda: learner.add_arm("mobile", [1, 2], name="a"),
-            "arm_names[0][3]: a name not used before expected, got 'a'",
+            "arm_names[0][3]: 'a' is used before",
         ),
         (
             lambda: learner.add_context("new", [[1, 2], [3]]),

@@ -177,7 +177,7 @@ def test_bad_features_change_nothing(features, message):
     ("names", "message"),
     [
         (["a"], "2 names"),
-        (["a", "a"], "not used before"),
+        (["a", "a"], "is used before"),
         ("ab", "a list of names"),
         ([1, 2], "a string"),
     ],

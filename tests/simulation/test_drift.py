@@ -134,7 +134,7 @@ def test_bernoulli_rewards_need_means_between_zero_and_one_after_each_change():
     instance = th.Instance(sets, theta=[0.4], changes=[(10, [0.9]), (20, [1.2])], name="clicks")
     with pytest.raises(
         th.InvalidInput,
-        match=r"clicks: rewards: means between 0 and 1 for Bernoulli rewards expected, got 1\.2",
+        match=r"need means between 0 and 1; clicks has 1\.2",
     ):
         truth_of(instance, "bernoulli")
     within = th.Instance(sets, theta=[0.4], changes=[(10, [0.9])])

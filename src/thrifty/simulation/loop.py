@@ -108,8 +108,8 @@ def _check_bernoulli(instance: Instance) -> None:
     for piece in instance.pieces:
         worst = float(piece.means[np.abs(piece.means - 0.5).argmax()])
         if not 0 <= worst <= 1:
-            where = f"{instance.name}: rewards"
-            raise InvalidInput.expected(where, "means between 0 and 1 for Bernoulli rewards", worst)
+            needed = f"bernoulli rewards need means between 0 and 1; {instance.name} has {worst:g}"
+            raise InvalidInput("rewards", needed)
 
 
 def cut_rounds(instance: Instance, truth: Truth, rounds: int) -> Iterator[range]:
