@@ -18,6 +18,7 @@ def test_agrees_with_a_conic_solver(seed):
     assert found.value == pytest.approx(conic_value(*arms, noise=noise), rel=1e-6)
 
 
+@pytest.mark.slow
 @for_seeds(range(16))
 def test_agrees_with_a_conic_solver_with_base_information(seed):
     arms, noise = random_problem(seed)

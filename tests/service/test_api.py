@@ -383,6 +383,7 @@ def test_a_batch_of_rewards_is_learned_whole_or_not_at_all(server, wrong, expect
     assert state_of(server, "clicks") == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("reward", "mean"), [(0.25, 0.25), (None, None)])
 def test_decisions_expire_with_their_reward(server, reward, mean):
     name = f"expiring-{mean}"

@@ -17,6 +17,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "service.md").read_text()
 ADDRESS = "http://127.0.0.1:8080"
 
 
+@pytest.mark.slow
 def test_commands_print_what_the_page_shows(tmp_path):
     with serving(tmp_path / "thrifty.db") as server:
         for command, shown in _commands():

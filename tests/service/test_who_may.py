@@ -159,6 +159,7 @@ def test_open_routes_need_no_token(guarded, path):
     assert "hidden" not in found.text
 
 
+@pytest.mark.slow
 def test_tokens_take_effect_while_the_server_runs(guarded):
     store = EventStore(str(guarded.store))
     with store.begin() as connection:

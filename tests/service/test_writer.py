@@ -222,6 +222,7 @@ def test_snapshots_are_taken_though_no_reward_comes(store, start, monkeypatch):
     assert writer.experiments["one"].snapshot == 101
 
 
+@pytest.mark.slow
 def test_a_late_reward_is_refused_before_the_decision_is_given_up(store, start, monkeypatch):
     monkeypatch.setattr(Experiment, "expire", lambda self, at: iter(()))  # as after a restart
     writer = start("http://a")
@@ -234,6 +235,7 @@ def test_a_late_reward_is_refused_before_the_decision_is_given_up(store, start, 
     assert ask(writer, Learn("one", [("x", 1.0)]))[0][0]["status"] == "already"
 
 
+@pytest.mark.slow
 def test_many_decisions_expire_in_a_tick(store, start):
     writer = start("http://a")
     ask(writer, Create("one", SETTINGS | {"expire": {"after_s": 0.01, "reward": 0.0}}))
