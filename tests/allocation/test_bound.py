@@ -42,7 +42,7 @@ def test_an_instance_whose_theta_changes_has_no_bound_but_its_pieces_have():
     problem = th.Instance(sets, theta=[1, 0], changes=[(5, [0, 1]), (9, [1, 0])])
     with pytest.raises(th.InvalidInput) as caught:
         th.lower_bound(problem)
-    assert str(caught.value) == ("no lower bound, since theta changes")
+    assert "no lower bound, since theta changes" in str(caught.value)
     assert th.lower_bound(problem.pieces[2]).constant == pytest.approx(20)
 
 

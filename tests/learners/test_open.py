@@ -144,7 +144,7 @@ def test_wrong_columns(columns, message):
 
 def test_a_data_frame_needs_columns():
     learner = th.Greedy().learner(dimension=2)
-    with pytest.raises(th.InvalidInput, match=r"learner\(columns="):
+    with pytest.raises(th.InvalidInput, match="columns="):
         learner.choose(Frame(columns=["age", "price"], values=[[0, 1]]))
 
 

@@ -403,6 +403,6 @@ def test_where_no_service_runs():
 
 
 def test_an_error_about_a_token_says_how_to_pass_one():
-    refused = {"error": {"where": "Authorization", "message": "no"}}
+    refused = {"error": {"where": "Authorization", "message": "a token is needed"}}
     error = failure(httpx.Response(401, json=refused))
     assert "THRIFTY_TOKEN" in str(error)

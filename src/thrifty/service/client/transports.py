@@ -170,7 +170,7 @@ def failure(response: httpx.Response) -> ServiceError | None:
         where, message = str(error["where"]), str(error["message"])
     except (KeyError, TypeError, ValueError):
         return no_answer(response)
-    if response.status_code == 401 and "Authorization" not in response.request.headers:
+    if response.status_code == 401 and "is needed" in message:
         message += "; pass one as token=, or to commands as --token or THRIFTY_TOKEN"
     return ServiceError(message, status=response.status_code, where=where)
 
