@@ -8,7 +8,7 @@ from threading import Event, Lock, Thread
 
 import httpx
 
-from thrifty.service.server.loading import audit
+from thrifty.service.server.auditing import audit
 from thrifty.service.storage.store import EventStore, all_events
 
 LISTED = {

@@ -11,7 +11,7 @@ import httpx
 import uvicorn
 
 from thrifty.service.server.app import make_app
-from thrifty.service.server.loading import audit
+from thrifty.service.server.auditing import audit
 from thrifty.service.storage.store import Event, EventStore, all_events, statuses
 
 LISTED = [

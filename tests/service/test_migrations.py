@@ -15,7 +15,7 @@ from thrifty.service.server.loading import code
 from thrifty.service.storage import tables
 from thrifty.service.storage.store import MIGRATIONS, EventStore
 
-RELEASED = ["0001"]
+RELEASED = ["0001", "0002"]
 
 
 def alembic_config():
@@ -91,10 +91,15 @@ def _make(path, revision):
         config = alembic_config()
         config.attributes["connection"] = connection
         command.upgrade(config, revision)
-        connection.execute(text("INSERT INTO experiments VALUES ('old', 1, 'active')"))
+        connection.execute(
+            text("INSERT INTO experiments (name, at, status) VALUES ('old', 1, 'active')")
+        )
         for seq, kind, decision, body in log:
             connection.execute(
-                text("INSERT INTO events VALUES ('old', :seq, :kind, :at, :decision, :body)"),
+                text(
+                    "INSERT INTO events (experiment, seq, kind, at, decision, body) "
+                    "VALUES ('old', :seq, :kind, :at, :decision, :body)"
+                ),
                 {
                     "seq": seq,
                     "kind": kind,

@@ -10,7 +10,7 @@ from thrifty.errors import MissingPackage, UnknownName, escaped
 from thrifty.report.wording import count
 
 if TYPE_CHECKING:
-    from thrifty.service.server.loading import Audit
+    from thrifty.service.server.auditing import Audit
     from thrifty.service.storage.store import EventStore
 
 StoreUrl = Annotated[
@@ -60,7 +60,7 @@ def audit(
 ) -> None:
     """Compute every decision in the log again; exit code 1 if one differs by a single bit."""
     with _opened("thrifty audit", store) as opened, opened.reading() as connection:
-        from thrifty.service.server.loading import audit as replayed
+        from thrifty.service.server.auditing import audit as replayed
         from thrifty.service.storage.store import last_seq, statuses
         from thrifty.studies.progress import progress_bar
 

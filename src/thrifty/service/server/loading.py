@@ -1,6 +1,9 @@
-"""Experiments from the store: the last snapshot and the log since; and the audit of a log."""
+"""Experiments from the store: the last snapshot and the log since."""
 
-from collections.abc import Callable
+import logging
+import time
+from collections.abc import Generator
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -8,9 +11,14 @@ from typing import NamedTuple
 from sqlalchemy import Connection
 
 from thrifty.compiler.fingerprints import fingerprint, installed_code
-from thrifty.service.server.experiment import CREATED, DECISION, UPGRADED, Experiment
+from thrifty.errors import ThriftyError
+from thrifty.service.server.experiment import CREATED, UPGRADED, Experiment
+from thrifty.service.server.refusals import Conflict
 from thrifty.service.storage import store
 from thrifty.service.storage.store import Event, Snapshot
+
+LOG = logging.getLogger("thrifty.service")
+MOST_NAMED = 100  # refused events that an event UPGRADED names
 
 
 @cache
@@ -20,42 +28,68 @@ def code() -> str:
     return fingerprint(sources, installed_code())
 
 
-class Loaded(NamedTuple):
-    """An experiment, and the sequence number of its last snapshot."""
+@dataclass
+class Loaded:
+    """An experiment in memory, and what the store has of it.
+
+    snapshot : sequence number of its last snapshot
+    upgrades : sequence numbers of snapshots that the audit needs
+    head : digest of the last event in the log
+    used : when it was last asked for, on the monotonic clock
+    """
 
     experiment: Experiment
-    snapshot: int
-    upgrades: tuple[int, ...]  # sequence numbers of snapshots that are kept for the audit
+    snapshot: int = 0
+    upgrades: tuple[int, ...] = ()
+    head: str = ""
+    used: float = field(default_factory=time.monotonic)
 
 
-def load(connection: Connection, name: str) -> Loaded:
-    """The experiment as its log has it.
+class Read(NamedTuple):
+    """An experiment that was read.
 
-    Where other code made the snapshot, an event says so, and from which event on this code would
-    have decided otherwise. What was decided stands.
+    upgraded : an event for its log, if other code has made it: from which event on this code would
+        have decided otherwise, and which events it refuses. A snapshot must follow.
     """
-    snapshot, upgrades = store.last_snapshot(connection, name), _upgrades(connection, name)
-    made_by = _first(connection, name).body["code"] if snapshot is None else snapshot.code
-    if snapshot is not None and made_by != code() and not _is_readable(snapshot):
-        snapshot = None  # the whole log it can read
-    experiment, differs = _replayed(connection, name, snapshot)
+
+    loaded: Loaded
+    upgraded: Event | None
+
+
+def load(connection: Connection, name: str) -> Generator[None, None, Read]:
+    """Read an experiment as its log has it, one event in each step. What was decided stands."""
+    snapshot, experiment = _newest(connection, name)
+    made_by = first_event(connection, name).body["code"] if snapshot is None else snapshot.code
+    experiment, differs = yield from _replayed(connection, experiment, snapshot)
+    seq = 0 if snapshot is None else snapshot.seq
+    head = store.last_digest(connection, name)
+    loaded = Loaded(experiment, seq, upgrades_of(connection, name)[-1:], head)
     if made_by == code():
-        return Loaded(experiment, 0 if snapshot is None else snapshot.seq, upgrades)
+        if differs is not None:
+            LOG.error("experiment %s: event %d differs: run thrifty audit", name, differs)
+        return Read(loaded, None)
     body = {"from": made_by, "to": code(), "differs": differs}
-    experiment.seq += 1
-    store.append(connection, name, [Event(experiment.seq, UPGRADED, store.now(), None, body)])
-    upgrades = (*upgrades, experiment.seq)
-    store.save_snapshot(connection, name, take_snapshot(experiment), keep=upgrades)
-    return Loaded(experiment, experiment.seq, upgrades)
+    if experiment.refused:
+        body["refused"] = experiment.refused[:MOST_NAMED]
+    upgraded = experiment.take_over(body, store.now())
+    loaded.upgrades = (upgraded.seq,)
+    return Read(loaded, upgraded)
 
 
-def _is_readable(snapshot: Snapshot) -> bool:
-    """Whether this code can read a snapshot that other code has made."""
-    try:
-        Experiment.from_bytes(snapshot.state)
-    except Exception:  # of whatever kind: other code may have written anything
-        return False
-    return True
+def _newest(connection: Connection, name: str) -> tuple[Snapshot | None, Experiment]:
+    """The newest snapshot that can be read, with its experiment; or the experiment as it began."""
+    for snapshot in store.read_snapshots(connection, name):
+        try:
+            experiment = Experiment.from_bytes(snapshot.state)
+        except Exception as error:  # of whatever kind: it may be damaged, or of other code
+            unreadable = "experiment %s: the snapshot after event %d is skipped: unreadable (%s)"
+            LOG.error(unreadable, name, snapshot.seq, type(error).__name__)
+            continue
+        if (last := store.last_seq(connection, name)) < snapshot.seq:
+            lost = "experiment %s: its log ends at event %d, but a snapshot has seen event %d"
+            LOG.error(lost, name, last, snapshot.seq)
+        return snapshot, experiment
+    return None, begin(first_event(connection, name), name)
 
 
 def take_snapshot(experiment: Experiment) -> Snapshot:
@@ -63,73 +97,41 @@ def take_snapshot(experiment: Experiment) -> Snapshot:
 
 
 def _replayed(
-    connection: Connection, name: str, snapshot: Snapshot | None, *, follow: bool = False
-) -> tuple[Experiment, int | None]:
-    """The experiment after all events; and where it differs from the log, which it then follows."""
-    experiment = _begun(connection, name, snapshot)
+    connection: Connection, experiment: Experiment, snapshot: Snapshot | None, first: int = 0
+) -> Generator[None, None, tuple[Experiment, int | None]]:
+    """The experiment after all events, and the first that differs from the log.
+
+    first: the event that differs, if that is known; the log is followed where it differs.
+    """
+    name = experiment.name
     for event in store.all_events(connection, name, experiment.seq):
-        if experiment.replay(event, follow=follow) is not None and not follow:
-            return _replayed(connection, name, snapshot, follow=True)[0], event.seq
-    return experiment, None
+        try:
+            difference = experiment.replay(event, follow=first > 0)
+        except ThriftyError as error:
+            difference = str(error)
+        if difference is not None and first == 0:
+            if snapshot is None:
+                again = begin(first_event(connection, name), name)
+            else:
+                again = Experiment.from_bytes(snapshot.state)
+            return (yield from _replayed(connection, again, snapshot, event.seq))
+        yield
+    return experiment, first or None
 
 
-def _first(connection: Connection, name: str) -> Event:
+def first_event(connection: Connection, name: str) -> Event:
     return store.events_about_all(connection, name, CREATED)[0]
 
 
-def _begun(connection: Connection, name: str, snapshot: Snapshot | None) -> Experiment:
-    """The experiment of a snapshot, or as it was made."""
-    if snapshot is not None:
-        return Experiment.from_bytes(snapshot.state)
-    created = _first(connection, name)
-    return Experiment(name, created.body["settings"], created.at)
-
-
-def _upgrades(connection: Connection, name: str) -> tuple[int, ...]:
-    return tuple(event.seq for event in store.events_about_all(connection, name, UPGRADED))
-
-
-class Audit(NamedTuple):
-    """What a replay of a log has shown."""
-
-    events: int  # that were carried out again
-    decisions: int
-    unverified: int  # events that other code has made
-    seq: int | None = None  # of the first event that differs
-    difference: str = ""
-
-
-def audit(connection: Connection, name: str, tick: Callable[[], None] = lambda: None) -> Audit:
-    """Replay the log of an experiment and compare every decision and snapshot, to the last bit.
-
-    Events that were made by other code are left out: the replay begins with the snapshot that was
-    taken when this code took over. tick: called after each event.
-    """
-    upgrades = _upgrades(connection, name)
-    start = store.last_snapshot(connection, name, until=upgrades[-1]) if upgrades else None
-    made_by = _first(connection, name).body["code"] if start is None else start.code
-    if made_by != code():
-        return Audit(0, 0, store.last_seq(connection, name))
-    experiment, unverified = _begun(connection, name, start), 0 if start is None else start.seq
-    events = decisions = 0
-    snapshots = store.snapshots_by(connection, name, code())
-    for event in store.all_events(connection, name, experiment.seq):
-        difference = _difference(experiment, event, snapshots.get(event.seq))
-        events, decisions = events + 1, decisions + (event.kind == DECISION)
-        tick()
-        if difference is not None:
-            return Audit(events, decisions, unverified, event.seq, difference)
-    return Audit(events, decisions, unverified)
-
-
-def _difference(experiment: Experiment, event: Event, snapshot: bytes | None) -> str | None:
-    """Carry an event out again; returns how the log, or a snapshot after it, differs."""
-    if event.seq != experiment.seq + 1:
-        return f"event {experiment.seq + 1} is missing"
+def begin(created: Event, name: str) -> Experiment:
+    """The experiment as it was made."""
     try:
-        difference = experiment.replay(event)
-    except Exception as error:  # of whatever kind: the log may say anything
-        return f"it cannot be carried out ({type(error).__name__}: {error})"
-    if difference is None and snapshot is not None and experiment.to_bytes() != snapshot:
-        return "the state after it is not that of the snapshot"
-    return difference
+        return Experiment(name, created.body["settings"], created.at)
+    except ThriftyError as error:
+        message = f"this version of thrifty cannot continue it: {error}"
+        raise Conflict("experiment", message) from None
+
+
+def upgrades_of(connection: Connection, name: str) -> tuple[int, ...]:
+    """The sequence numbers of all events UPGRADED."""
+    return tuple(event.seq for event in store.events_about_all(connection, name, UPGRADED))

@@ -11,11 +11,11 @@ from threading import Event as Flag
 from threading import Thread
 from typing import Literal, NamedTuple
 
-from sqlalchemy import Connection, insert, literal_column
+from sqlalchemy import Connection, delete, insert, literal_column
 from sqlalchemy.exc import SQLAlchemyError
 
 from thrifty.errors import ThriftyError, first_line
-from thrifty.service.storage.store import EventStore, list_for
+from thrifty.service.storage.store import EventStore, list_for, now
 from thrifty.service.storage.tables import LEASES
 
 LOG = logging.getLogger("thrifty.service")
@@ -55,6 +55,7 @@ class Leases:
     def __init__(self, store: EventStore, holder: str, url: str) -> None:
         self.store, self.holder, self.url = store, holder, url
         self.fences: dict[str, int] = {}
+        self._probe = f":{holder}"  # no experiment has such a name
 
     def acquire(self, connection: Connection, experiment: str) -> None:
         """Become the leader of an experiment; raises Elsewhere if another server is.
@@ -93,14 +94,28 @@ class Leases:
         if self.fences:
             self._keep_until(connection, self.store.now(connection) + LASTS)
 
-    def release(self, connection: Connection) -> None:
-        """Give all leases up, so that another server can lead at once."""
-        self._keep_until(connection, 0)
-        self.fences.clear()
+    def release(self, connection: Connection, experiment: str | None = None) -> None:
+        """Give a lease up, or all of them, so that another server can lead at once."""
+        self._keep_until(connection, 0, experiment)
+        if experiment is None:
+            connection.execute(delete(LEASES).where(LEASES.c.experiment == self._probe))
+        for name in [experiment] if experiment is not None else list(self.fences):
+            self.fences.pop(name, None)
 
-    def _keep_until(self, connection: Connection, until: int) -> None:
-        mine = LEASES.c.holder == self.holder
-        connection.execute(LEASES.update().where(mine).values(until=until))
+    def probe(self, connection: Connection) -> None:
+        """Write something, to find out whether that is possible."""
+        row = {"holder": self.holder, "url": self.url, "fence": 0, "until": now()}
+        probed = LEASES.update().where(LEASES.c.experiment == self._probe).values(row)
+        if connection.execute(probed).rowcount == 0:
+            connection.execute(insert(LEASES).values(experiment=self._probe, **row))
+
+    def _keep_until(
+        self, connection: Connection, until: int, experiment: str | None = None
+    ) -> None:
+        query = LEASES.update().where(LEASES.c.holder == self.holder)
+        if experiment is not None:
+            query = query.where(LEASES.c.experiment == experiment)
+        connection.execute(query.values(until=until))
 
 
 def _read(connection: Connection, experiments: Collection[str], lock: Lock) -> dict[str, Lease]:

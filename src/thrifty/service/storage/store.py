@@ -1,5 +1,6 @@
 """The store of events: for each experiment a log and its snapshots, in a database."""
 
+import hashlib
 import time
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -27,14 +28,16 @@ PAGE = 10_000  # events that are read at once,
 PAGE_BYTES = 16_000_000  # or fewer, if their bodies are longer than this
 # Statements that each group of requests needs: built by SQLAlchemy they take three times as long.
 _EVENT_COLUMNS = "seq, kind, at, decision, body"
+_WRITTEN = f"experiment, {_EVENT_COLUMNS}, digest"
 _APPEND = {
-    "sqlite": f"INSERT INTO events (experiment, {_EVENT_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)",
+    "sqlite": f"INSERT INTO events ({_WRITTEN}) VALUES (?, ?, ?, ?, ?, ?, ?)",
     # One statement: psycopg would send many in a pipeline, after which PostgreSQL does not notice
     # that a transaction is silent (leases.PAUSE). As JSON: psycopg takes its time for arrays.
-    "postgresql": f"INSERT INTO events (experiment, {_EVENT_COLUMNS}) "
+    "postgresql": f"INSERT INTO events ({_WRITTEN}) "
     "SELECT %s, * FROM json_to_recordset(%s::json) "
-    "AS new(seq bigint, kind text, at bigint, decision text, body text)",
+    "AS new(seq bigint, kind text, at bigint, decision text, body text, digest text)",
 }
+_KEYS = (*_EVENT_COLUMNS.split(", "), "digest")
 _FIND = {
     "sqlite": f"SELECT {_EVENT_COLUMNS} FROM events WHERE experiment = ? "
     "AND decision IN (SELECT value FROM json_each(?))",
@@ -42,7 +45,7 @@ _FIND = {
     "AND decision = ANY(%s)",
 }
 _PATIENCE = {"connect_timeout": 5, "tcp_user_timeout": 5_000}  # seconds, milliseconds; of libpq
-_EVENT = (EVENTS.c.seq, EVENTS.c.kind, EVENTS.c.at, EVENTS.c.decision, EVENTS.c.body)
+_EVENT = tuple(EVENTS.c[key] for key in _KEYS)
 
 
 class Event(NamedTuple):
@@ -105,33 +108,70 @@ class EventStore:
         self._reading.dispose()
 
 
-def append(connection: Connection, experiment: str, events: Sequence[Event]) -> None:
-    """Add events to the log of an experiment."""
-    dialect = connection.dialect.name
-    if dialect == "sqlite":
-        rows: Any = [(experiment, *event[:4], to_json(event.body).decode()) for event in events]
+def append(connection: Connection, experiment: str, events: Sequence[Event], head: str) -> str:
+    """Add events to the log of an experiment; head: the digest of its last event.
+
+    Each event carries the digest of itself and of the one before, so that no event can be changed,
+    added or removed without changing all digests after it. Returns the new head.
+    """
+    rows = []
+    for seq, kind, at, decision, content in events:
+        body = to_json(content).decode()
+        head = chained(head, experiment, seq, kind, at, decision, body)
+        rows.append((experiment, seq, kind, at, decision, body, head))
+    if connection.dialect.name == "sqlite":
+        connection.exec_driver_sql(_APPEND["sqlite"], rows)
     else:
-        rows = (experiment, to_json([event._asdict() for event in events]).decode())
-    connection.exec_driver_sql(_APPEND[dialect], rows)
+        new = to_json([dict(zip(_KEYS, row[1:], strict=True)) for row in rows]).decode()
+        connection.exec_driver_sql(_APPEND["postgresql"], (experiment, new))
+    return head
+
+
+def chained(
+    head: str, experiment: str, seq: int, kind: str, at: int, decision: str | None, body: str
+) -> str:
+    """The digest of an event whose predecessor has the digest `head` ("" before the first).
+
+    body: as the database has it.
+    """
+    text = f"{head}\n{experiment}\n{seq}\n{kind}\n{at}\n{decision or ''}\n{body}"
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def last_digest(connection: Connection, experiment: str) -> str:
+    """The digest of the last event; "" if an earlier version of thrifty has written it."""
+    query = sa.select(EVENTS.c.digest).where(EVENTS.c.experiment == experiment)
+    row = connection.execute(query.order_by(EVENTS.c.seq.desc()).limit(1)).first()
+    return "" if row is None else row.digest or ""
 
 
 def read_events(connection: Connection, experiment: str, after: int = 0) -> list[Event]:
     """A page of the events after a sequence number, in order."""
+    return [_event(row) for row in _page(connection, experiment, after)]
+
+
+def _page(connection: Connection, experiment: str, after: int) -> list[Any]:
+    """The rows of a page."""
     query = _events(experiment, EVENTS.c.seq > after).order_by(EVENTS.c.seq).limit(PAGE)
-    events, size = [], 0
+    page, size = [], 0
     # PostgreSQL sends few rows at first, and more and more
     with connection.execute(query, execution_options={"stream_results": True}) as rows:
         for row in rows:
-            events.append(_event(row))
-            size += len(row.body)
+            page.append(row)
+            size += len(str(row.body))  # a damaged one may be no text
             if size > PAGE_BYTES:
                 break
-    return events
+    return page
 
 
 def all_events(connection: Connection, experiment: str, after: int = 0) -> Iterator[Event]:
     """All events after a sequence number, a page at a time."""
-    while page := read_events(connection, experiment, after):
+    return map(_event, raw_events(connection, experiment, after))
+
+
+def raw_events(connection: Connection, experiment: str, after: int = 0) -> Iterator[Any]:
+    """The same as rows of EVENTS, as the database has them."""
+    while page := _page(connection, experiment, after):
         yield from page
         after = page[-1].seq
 
@@ -179,13 +219,33 @@ def add_experiment(connection: Connection, name: str, at: int) -> None:
     connection.execute(sa.insert(EXPERIMENTS).values(name=name, at=at, status="active"))
 
 
+def set_summary(connection: Connection, name: str, seq: int, line: dict[str, Any]) -> None:
+    """Keep what the list shows of an experiment after an event."""
+    text = to_json({"seq": seq, "line": line}).decode()
+    connection.execute(EXPERIMENTS.update().where(EXPERIMENTS.c.name == name).values(summary=text))
+
+
+def summaries(connection: Connection) -> dict[str, dict[str, Any] | None]:
+    """What the list shows of each experiment that is not archived; None if it is out of date."""
+    last = sa.select(sa.func.max(EVENTS.c.seq)).where(EVENTS.c.experiment == EXPERIMENTS.c.name)
+    query = sa.select(EXPERIMENTS.c.name, EXPERIMENTS.c.summary, last.scalar_subquery())
+    query = query.where(EXPERIMENTS.c.status != "archived").order_by(EXPERIMENTS.c.name)
+    found: dict[str, dict[str, Any] | None] = {}
+    for name, text, seq in connection.execute(query):
+        saved = None if text is None else from_json(text)
+        found[name] = saved["line"] if saved is not None and saved["seq"] == seq else None
+    return found
+
+
 def set_status(connection: Connection, name: str, status: str) -> None:
     connection.execute(EXPERIMENTS.update().where(EXPERIMENTS.c.name == name).values(status=status))
 
 
-def statuses(connection: Connection) -> dict[str, str]:
-    """The status of each experiment, by name."""
+def statuses(connection: Connection, names: Collection[str] | None = None) -> dict[str, str]:
+    """The status of each experiment by name: of all, or of those of some names that there are."""
     query = sa.select(EXPERIMENTS.c.name, EXPERIMENTS.c.status).order_by(EXPERIMENTS.c.name)
+    if names is not None:
+        query = query.where(EXPERIMENTS.c.name.in_(names))
     return {row.name: row.status for row in connection.execute(query)}
 
 
@@ -195,6 +255,28 @@ def last_seq(connection: Connection, experiment: str) -> int:
     return connection.execute(query).scalar() or 0
 
 
+def seqs_of_kind(connection: Connection, experiment: str, kind: str) -> list[int]:
+    """The sequence numbers of the events of a kind that is about no decision, in order."""
+    query = sa.select(EVENTS.c.seq).where(EVENTS.c.experiment == experiment)
+    query = query.where(EVENTS.c.decision.is_(None), EVENTS.c.kind == kind)
+    return list(connection.execute(query.order_by(EVENTS.c.seq)).scalars())
+
+
+def last_seen(connection: Connection, experiment: str) -> int:
+    """The last event that snapshots and the summary know of; 0 if there are none."""
+    query = sa.select(sa.func.max(SNAPSHOTS.c.seq)).where(SNAPSHOTS.c.experiment == experiment)
+    in_snapshots = connection.execute(query).scalar() or 0
+    query = sa.select(EXPERIMENTS.c.summary).where(EXPERIMENTS.c.name == experiment)
+    summary = connection.execute(query).scalar()
+    return max(in_snapshots, 0 if summary is None else from_json(summary)["seq"])
+
+
+def logged(connection: Connection) -> list[str]:
+    """The names of all experiments that have events or snapshots."""
+    queries = (sa.select(table.c.experiment) for table in (EVENTS, SNAPSHOTS))
+    return sorted(connection.execute(sa.union(*queries)).scalars())
+
+
 def save_snapshot(
     connection: Connection, experiment: str, snapshot: Snapshot, keep: Collection[int] = ()
 ) -> None:
@@ -202,27 +284,31 @@ def save_snapshot(
     mine, seq = SNAPSHOTS.c.experiment == experiment, SNAPSHOTS.c.seq
     connection.execute(sa.delete(SNAPSHOTS).where(mine, seq == snapshot.seq))
     row = {"experiment": experiment, "at": now(), **snapshot._asdict()}
+    row["digest"] = hashlib.sha256(snapshot.state).hexdigest()
     connection.execute(sa.insert(SNAPSHOTS).values(row))
     newest_first = connection.execute(sa.select(seq).where(mine).order_by(seq.desc())).scalars()
     if old := set(newest_first.all()[2:]) - set(keep):
         connection.execute(sa.delete(SNAPSHOTS).where(mine, seq.in_(old)))
 
 
-def last_snapshot(connection: Connection, name: str, until: int | None = None) -> Snapshot | None:
-    """The newest snapshot of an experiment, or the newest up to a sequence number."""
-    query = sa.select(SNAPSHOTS).where(SNAPSHOTS.c.experiment == name)
-    query = query.order_by(SNAPSHOTS.c.seq.desc()).limit(1)
-    if until is not None:
-        query = query.where(SNAPSHOTS.c.seq <= until)
-    row = connection.execute(query).first()
-    return None if row is None else Snapshot(row.seq, row.code, bytes(row.state))
+def read_snapshots(
+    connection: Connection, experiment: str, until: int | None = None
+) -> Iterator[Snapshot]:
+    """The snapshots of an experiment up to a sequence number, the newest first, one at a time."""
+    mine, seq = SNAPSHOTS.c.experiment == experiment, SNAPSHOTS.c.seq
+    numbers = connection.execute(sa.select(seq).where(mine).order_by(seq.desc())).scalars().all()
+    for number in numbers:
+        if until is None or number <= until:
+            row = connection.execute(sa.select(SNAPSHOTS).where(mine, seq == number)).one()
+            yield Snapshot(row.seq, row.code, _intact(row))
 
 
-def snapshots_by(connection: Connection, experiment: str, code: str) -> dict[int, bytes]:
-    """The states in all snapshots that some code has made, by sequence number."""
-    of_code = (SNAPSHOTS.c.experiment == experiment, SNAPSHOTS.c.code == code)
-    rows = connection.execute(sa.select(SNAPSHOTS).where(*of_code))
-    return {row.seq: bytes(row.state) for row in rows}
+def _intact(row: Any) -> bytes:
+    """The state in a row of SNAPSHOTS; nothing if it is not what was saved."""
+    state = row.state if isinstance(row.state, bytes | memoryview) else b""
+    state = bytes(state)
+    same = row.digest in (None, hashlib.sha256(state).hexdigest())  # None: of earlier versions
+    return state if same else b""
 
 
 def migrate(engine: sa.Engine) -> None:

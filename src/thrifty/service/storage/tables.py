@@ -13,16 +13,31 @@ def _table(name: str, /, **kinds: Any) -> TableClause:
 
 
 # at, until, revoked: microseconds since 1970, UTC. status: active, paused or archived
-EXPERIMENTS = _table("experiments", name=NAME, at=WHOLE, status=WORD)
+# summary: JSON of what the list shows, and after which event
+EXPERIMENTS = _table("experiments", name=NAME, at=WHOLE, status=WORD, summary=Text())
 
 # Only ever appended to. decision: its id, for events that are about one; each kind once.
+# digest: of the event and of the digest before it; none in events of versions before 0.3
 EVENTS = _table(
-    "events", experiment=NAME, seq=WHOLE, kind=WORD, at=WHOLE, decision=NAME, body=Text()
+    "events",
+    experiment=NAME,
+    seq=WHOLE,
+    kind=WORD,
+    at=WHOLE,
+    decision=NAME,
+    body=Text(),
+    digest=String(64),
 )
 
-# code: the fingerprint of the sources that computed the state
+# code: the fingerprint of the sources that computed the state; digest: of the state
 SNAPSHOTS = _table(
-    "snapshots", experiment=NAME, seq=WHOLE, at=WHOLE, code=String(64), state=LargeBinary()
+    "snapshots",
+    experiment=NAME,
+    seq=WHOLE,
+    at=WHOLE,
+    code=String(64),
+    state=LargeBinary(),
+    digest=String(64),
 )
 
 TOKENS = _table(

@@ -1,0 +1,216 @@
+"""The audit: whatever is changed in a log, and however damaged it is, one line says so."""
+
+import json
+
+import pytest
+
+from tests.service.test_experiment import LISTED, Player, settings_of
+from thrifty.cli.serving import audit_sentence
+from thrifty.service.server.auditing import audit
+from thrifty.service.server.loading import load, take_snapshot
+from thrifty.service.storage.store import (
+    EventStore,
+    add_experiment,
+    append,
+    chained,
+    raw_events,
+    save_snapshot,
+    set_summary,
+)
+from thrifty.service.storage.tables import EVENTS, SNAPSHOTS
+
+
+@pytest.fixture
+def logged(tmp_path):
+    """A store with the log of an experiment, and who has played it."""
+    store, player = (
+        EventStore(str(tmp_path / "s.db")),
+        Player(settings_of("lints", LISTED)).play(80),
+    )
+    with store.begin() as connection:
+        add_experiment(connection, "tried", player.log[0].at)
+        append(connection, "tried", player.log, "")
+        yield connection, player
+    store.close()
+
+
+def rewrite(connection, event, **values):
+    where = (EVENTS.c.experiment == "tried") & (EVENTS.c.seq == event.seq)
+    connection.execute(EVENTS.update().where(where).values(**values))
+
+
+def forge(connection):
+    """Compute all digests again, as somebody who hides a change would."""
+    head = ""
+    for row in list(raw_events(connection, "tried")):
+        head = chained(head, "tried", row.seq, row.kind, row.at, row.decision, row.body)
+        rewrite(connection, row, digest=head)
+
+
+def loaded(connection):
+    """The experiment as a server reads it."""
+    steps = load(connection, "tried")
+    try:
+        while True:
+            next(steps)
+    except StopIteration as end:
+        return end.value.loaded.experiment
+
+
+def first(player, kind):
+    return next(event for event in player.log if event.kind == kind)
+
+
+def test_an_untouched_log_passes_and_loading_gives_the_state(logged):
+    connection, player = logged
+    found = audit(connection, "tried")
+    decisions = sum(event.kind == "decision" for event in player.log)
+    assert found[:5] == (len(player.log) - 1, decisions, 0, None, "")
+    assert (found.last, len(found.head)) == (player.log[-1].seq, 64)
+    assert "all the same" in audit_sentence("tried", found)
+    assert loaded(connection).to_bytes() == player.experiment.to_bytes()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"body": "{}"}, {"at": 5}, {"kind": "changed"}, {"decision": "other"}, {"digest": None}],
+    ids=lambda change: next(iter(change)),
+)
+def test_any_change_of_an_event_is_found_where_it_is(logged, change):
+    connection, player = logged
+    event = first(player, "reward")
+    rewrite(connection, event, **change)
+    assert audit(connection, "tried").seq == event.seq
+
+
+def test_the_first_decision_that_was_tampered_with_is_named(logged):
+    connection, player = logged
+    made = [event for event in player.log if event.kind == "decision"]
+    for event in (made[20], made[5]):
+        body = {**event.body, "gap": event.body["gap"] + 1e-15}
+        rewrite(connection, event, body=json.dumps(body))
+    forge(connection)
+    found = audit(connection, "tried")
+    assert found.seq == made[5].seq
+    assert audit_sentence("tried", found).startswith(f"tried: event {made[5].seq} differs: ")
+
+
+def test_another_reward_is_found_by_the_decisions_after_it(logged):
+    connection, player = logged
+    event = first(player, "reward")
+    rewrite(connection, event, body=json.dumps({"reward": event.body["reward"] + 1}))
+    forge(connection)
+    later = [one.seq for one in player.log if one.kind == "decision" and one.seq > event.seq]
+    assert audit(connection, "tried").seq in later
+
+
+def test_another_reward_is_found_by_the_snapshot_after_it(logged):
+    connection, player = logged
+    save_snapshot(connection, "tried", take_snapshot(player.experiment))
+    assert audit(connection, "tried").seq is None
+    last = [event for event in player.log if event.kind == "reward"][-1]
+    rewrite(connection, last, body=json.dumps({"reward": 5.0}))
+    forge(connection)
+    assert audit(connection, "tried").seq is not None
+
+
+def test_a_forged_log_differs_from_a_head_that_was_kept_elsewhere(logged):
+    connection, player = logged
+    kept = audit(connection, "tried")
+    heads = {kept.last: kept.head}
+    assert audit(connection, "tried", heads=heads).seq is None
+    last = [event for event in player.log if event.kind == "reward"][-1]
+    rewrite(connection, last, body=json.dumps({"reward": 5.0}))
+    forge(connection)
+    assert audit(connection, "tried", heads=heads).seq is not None
+    connection.execute(EVENTS.delete().where(EVENTS.c.seq >= last.seq))
+    found = audit(connection, "tried", heads=heads)
+    assert found.difference == f"it is missing, and so is all up to {kept.last}, known elsewhere"
+
+
+@pytest.mark.parametrize("witness", ["snapshot", "summary"])
+def test_a_missing_end_is_found_if_anything_has_seen_it(logged, witness):
+    connection, player = logged
+    if witness == "snapshot":
+        save_snapshot(connection, "tried", take_snapshot(player.experiment))
+    else:
+        set_summary(connection, "tried", player.experiment.seq, {})
+    last = player.log[-1].seq
+    connection.execute(EVENTS.delete().where(EVENTS.c.seq == last))
+    found = audit(connection, "tried")
+    assert (found.seq, found.difference) == (
+        last,
+        f"it is missing, and so is all up to {last}, known elsewhere",
+    )
+
+
+def test_a_log_that_names_other_code_is_not_left_out_if_a_snapshot_is_of_this_code(logged):
+    connection, player = logged
+    save_snapshot(connection, "tried", take_snapshot(player.experiment))
+    body = {**player.log[0].body, "code": "another"}
+    rewrite(connection, player.log[0], body=json.dumps(body))
+    forge(connection)
+    found = audit(connection, "tried")
+    assert found.seq == 1
+    assert found.difference.startswith("it says that other code made the log, but the snapshot")
+
+
+def test_an_event_that_makes_no_sense_is_found(logged):
+    connection, player = logged
+    event = first(player, "reward")
+    rewrite(connection, event, decision="never made")
+    forge(connection)
+    found = audit(connection, "tried")
+    assert (found.seq, found.difference) == (
+        event.seq,
+        "it cannot be carried out (KeyError: 'never made')",
+    )
+
+
+def test_an_event_that_was_removed_is_found(logged):
+    connection, _ = logged
+    connection.execute(EVENTS.delete().where(EVENTS.c.seq == 7))
+    found = audit(connection, "tried")
+    assert (found.seq, found.difference) == (8, "event 7 is missing")
+
+
+@pytest.mark.parametrize(
+    ("seq", "body"),
+    [
+        (1, "{}"),
+        (1, "[]"),
+        (1, '{"settings": {"policy": "nobody"}}'),
+        (2, "not JSON"),
+        (2, "[1]"),
+        (2, "{}"),
+        (2, "[" * 100_000),
+        (2, b"\xff\x00"),
+        (2, 5),
+    ],
+)
+def test_a_damaged_event_is_one_line(logged, seq, body):
+    connection, player = logged
+    for forged in (False, True):
+        query = "UPDATE events SET body = ? WHERE seq = ?"
+        connection.exec_driver_sql(query, (body, seq))
+        if forged:
+            forge(connection)
+        found = audit(connection, "tried")
+        # without its code, the rest of the log is not carried out
+        assert found.seq == seq or (forged and seq == 1 and found.unverified == len(player.log))
+        assert "\n" not in found.difference
+
+
+@pytest.mark.parametrize("state", [b"", b"no state", b"{}\n{}", b"\xff" * 100])
+def test_a_damaged_snapshot_is_one_line(logged, state):
+    connection, player = logged
+    save_snapshot(connection, "tried", take_snapshot(player.experiment))
+    connection.execute(SNAPSHOTS.update().values(state=state))
+    found = audit(connection, "tried")
+    assert found.difference == "the state after it is not that of the snapshot"
+
+
+def test_a_log_without_events_is_one_line(logged):
+    connection, _ = logged
+    connection.execute(EVENTS.delete())
+    assert audit(connection, "tried").difference == "there is no event"
