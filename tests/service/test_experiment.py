@@ -6,13 +6,11 @@ from dataclasses import asdict
 
 import pytest
 
-from thrifty.cli.serving import audit_sentence
 from thrifty.errors import InvalidInput, ThriftyError
 from thrifty.service.server.experiment import CREATED, Experiment, check_settings
 from thrifty.service.server.history import MOST, History
-from thrifty.service.server.loading import audit, code, load, take_snapshot
-from thrifty.service.storage.store import Event, EventStore, add_experiment, append, save_snapshot
-from thrifty.service.storage.tables import EVENTS
+from thrifty.service.server.loading import code
+from thrifty.service.storage.store import Event
 
 LISTED = {
     "contexts": [
@@ -113,12 +111,36 @@ def test_a_replay_gives_the_same_bytes_from_anywhere(policy, kind):
         assert replayed.seq == player.experiment.seq
 
 
+def test_times_never_go_back_and_decisions_expire_in_their_order():
+    rule = {"after_s": 10, "reward": 0.0}
+    experiment = Experiment("e", settings_of("thrifty", LISTED, expire=rule), 0)
+    ahead = experiment.decide("ahead", {"context": "phone"}, 100 * SECOND)
+    back = experiment.decide("back", {"context": "phone"}, 1 * SECOND)  # the clock was put back
+    assert (ahead.at, back.at) == (100 * SECOND, 100 * SECOND)
+    restored = Experiment.from_bytes(experiment.to_bytes())
+    for one in (experiment, restored):
+        assert not one.is_overdue("back", 109 * SECOND)
+        assert one.reward("ahead", 1.0, 2 * SECOND).at == 100 * SECOND
+        assert one.is_overdue("back", 110 * SECOND)
+        assert [event.decision for event in one.expire(110 * SECOND)] == ["back"]
+
+
+def test_a_snapshot_of_a_released_version_goes_on_from_its_last_decision():
+    experiment = Experiment("e", settings_of("thrifty", LISTED), 5)
+    experiment.decide("first", {"context": "phone"}, 7)
+    learner, _, rest = experiment.to_bytes().partition(b"\n")
+    saved = json.loads(rest)
+    del saved["at"]
+    old = Experiment.from_bytes(learner + b"\n" + json.dumps(saved).encode())
+    assert old.decide("second", {"context": "phone"}, 6).at == 7
+
+
 def test_a_snapshot_has_the_keys_of_released_versions():
     """Stores are read for ever, and older servers of the same store may read it, too."""
     experiment = Experiment("e", settings_of("thrifty", LISTED), 0)
     experiment.decide("first", {"context": "phone"}, 5)
     saved = json.loads(experiment.to_bytes().partition(b"\n")[2])
-    keys = "name settings created status seq waiting counts cost reward_sum history"
+    keys = "name settings created status seq waiting counts cost reward_sum history at"
     assert list(saved) == keys.split()
     assert saved["waiting"] == {"first": [0, 5]}
     assert list(saved["counts"]) == ["decisions", "rewards", "expired", "explored"]
@@ -153,80 +175,6 @@ def test_an_expiry_reward_that_cannot_be_learned_is_refused_in_advance():
     settings = settings_of("thrifty", LISTED, expire={"after_s": 1, "reward": 0.5})
     with pytest.raises(InvalidInput, match=r"^expire\.reward: "):
         check_settings({**settings, "rewards": "bernoulli"})
-
-
-@pytest.fixture
-def logged(tmp_path):
-    """A store with the log of an experiment, and who has played it."""
-    store, player = (
-        EventStore(str(tmp_path / "s.db")),
-        Player(settings_of("lints", LISTED)).play(80),
-    )
-    with store.begin() as connection:
-        add_experiment(connection, "tried", player.log[0].at)
-        append(connection, "tried", player.log)
-        yield connection, player
-    store.close()
-
-
-def rewrite(connection, event, **values):
-    where = (EVENTS.c.experiment == "tried") & (EVENTS.c.seq == event.seq)
-    connection.execute(EVENTS.update().where(where).values(**values))
-
-
-def test_the_audit_of_an_untouched_log_passes_and_loading_gives_the_state(logged):
-    connection, player = logged
-    found = audit(connection, "tried")
-    decisions = sum(event.kind == "decision" for event in player.log)
-    assert found == (len(player.log) - 1, decisions, 0, None, "")
-    assert audit_sentence("tried", found).endswith("all the same")
-    assert load(connection, "tried").experiment.to_bytes() == player.experiment.to_bytes()
-
-
-def test_the_audit_names_the_first_decision_that_was_tampered_with(logged):
-    connection, player = logged
-    made = [event for event in player.log if event.kind == "decision"]
-    for event in (made[20], made[5]):
-        body = {**event.body, "gap": event.body["gap"] + 1e-15}
-        rewrite(connection, event, body=json.dumps(body))
-    found = audit(connection, "tried")
-    assert found.seq == made[5].seq
-    assert audit_sentence("tried", found).startswith(f"tried: event {made[5].seq} differs: ")
-
-
-def test_the_audit_finds_another_reward_by_the_decisions_after_it(logged):
-    connection, player = logged
-    event = next(event for event in player.log if event.kind == "reward")
-    rewrite(connection, event, body=json.dumps({"reward": event.body["reward"] + 1}))
-    later = [one.seq for one in player.log if one.kind == "decision" and one.seq > event.seq]
-    assert audit(connection, "tried").seq in later
-
-
-def test_the_audit_finds_another_reward_by_the_snapshot_after_it(logged):
-    connection, player = logged
-    save_snapshot(connection, "tried", take_snapshot(player.experiment))
-    assert audit(connection, "tried").seq is None
-    last = [event for event in player.log if event.kind == "reward"][-1]
-    rewrite(connection, last, body=json.dumps({"reward": 5.0}))
-    assert audit(connection, "tried").seq is not None
-
-
-def test_the_audit_finds_an_event_that_makes_no_sense(logged):
-    connection, player = logged
-    event = next(event for event in player.log if event.kind == "reward")
-    rewrite(connection, event, decision="never made")
-    found = audit(connection, "tried")
-    assert (found.seq, found.difference) == (
-        event.seq,
-        "it cannot be carried out (KeyError: 'never made')",
-    )
-
-
-def test_the_audit_finds_an_event_that_was_removed(logged):
-    connection, _ = logged
-    connection.execute(EVENTS.delete().where(EVENTS.c.seq == 7))
-    found = audit(connection, "tried")
-    assert (found.seq, found.difference) == (8, "event 7 is missing")
 
 
 def test_a_history_is_bounded_and_keeps_its_sums():

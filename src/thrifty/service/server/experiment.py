@@ -10,7 +10,7 @@ from dataclasses import asdict
 from typing import Any, NamedTuple, cast
 
 import thrifty as th
-from thrifty.errors import InvalidInput, MissingInput
+from thrifty.errors import InvalidInput, MissingInput, ThriftyError
 from thrifty.learners.learner import Learner
 from thrifty.learners.start import CLICK_NOISE, with_noise
 from thrifty.service.server.history import History
@@ -28,33 +28,45 @@ ACTIVE = "active"
 ROUNDING = 1e-9  # a gap below this share of the noise is none: the arms are the same
 # What a snapshot has beside the learner, in this order; waiting: the pending decisions.
 SAVED: tuple[str, ...] = ("name", "settings", "created", "status", "seq")
-SAVED += ("waiting", "counts", "cost", "reward_sum", "history")
+SAVED += ("waiting", "counts", "cost", "reward_sum", "history", "at")
+NOT_LEARNED = -1  # number of a decision that only the log knows
 _new = tuple.__new__
 
 
 class PendingDecision(NamedTuple):
     """A decision without a reward."""
 
-    number: int  # the learner's id of it
+    number: int  # the learner's id of it, or NOT_LEARNED
     at: int
 
 
 class Experiment:
-    """An experiment in memory; seq: the last event that it has seen."""
+    """An experiment in memory; seq and at: number and time of the last event that it has seen.
+
+    Times of events never go back, whatever clocks do: decisions expire in the order of the log.
+    """
 
     def __init__(self, name: str, settings: dict[str, Any], created: int) -> None:
         self.name, self.settings, self.created = name, settings, created
         self.learner: Learner = _start(settings)
-        self.status, self.seq = ACTIVE, 1
+        self.status, self.seq, self.at = ACTIVE, 1, created
         self.pending: dict[str, PendingDecision] = {}
         self.counts = {"decisions": 0, "rewards": 0, "expired": 0, "explored": 0}
         self.cost, self.reward_sum = 0.0, 0.0
         self.history = History()
+        self.refused: list[int] = []  # events of other code that this code refuses
 
     @property
     def listed(self) -> bool:
         """Whether its contexts are listed."""
         return self.settings.get("contexts") is not None
+
+    @property
+    def work(self) -> int:
+        """Multiplications that estimates of all arms take, or of all coefficients."""
+        sets: Any = self.learner.sets
+        arms = len(sets.rows) if self.listed else sets.dimension
+        return int(arms * sets.dimension**2)
 
     # events that are made here
 
@@ -76,7 +88,8 @@ class Experiment:
 
     def reward(self, id: str, reward: float, at: int) -> Event:
         """Learn the reward of a pending decision."""
-        self.learner.learn(self.pending[id].number, reward)
+        if (number := self.pending[id].number) != NOT_LEARNED:
+            self.learner.learn(number, reward)
         self._rewarded(id, reward)
         return self._event(REWARD, at, {"reward": reward}, id)
 
@@ -87,7 +100,7 @@ class Experiment:
 
     def is_overdue(self, id: str, at: int) -> bool:
         """Whether a decision is pending for too long."""
-        rule = self.settings.get("expire")
+        rule, at = self.settings.get("expire"), max(at, self.at)
         return rule is not None and self.pending[id].at + rule["after_s"] * 1e6 <= at
 
     def change(self, change: dict[str, Any], at: int) -> Event:
@@ -105,13 +118,28 @@ class Experiment:
         self.status = change.get("status", self.status)
         return self._event(CHANGED, at, change)
 
+    def take_over(self, body: dict[str, Any], at: int) -> Event:
+        """Say in the log that this code goes on with what other code has begun."""
+        return self._event(UPGRADED, at, body)
+
     # events of the log
 
     def replay(self, event: Event, *, follow: bool = False) -> str | None:
         """Carry an event out again; returns how the decision differs from that in the log.
 
-        follow: play the arm of the log all the same, if another would be chosen now.
+        follow: play the arm of the log all the same, if another would be chosen now. An event that
+        is refused now was accepted once, and stands, too.
         """
+        try:
+            return self._carry_out(event, follow)
+        except ThriftyError as error:
+            if not follow:
+                raise
+            self._enter(event)
+            self.refused.append(event.seq)
+            return f"refused now: {error}"
+
+    def _carry_out(self, event: Event, follow: bool) -> str | None:
         id = cast(str, event.decision)
         if event.kind == DECISION:
             return self._replay_decision(id, event, follow)
@@ -122,8 +150,25 @@ class Experiment:
         elif event.kind == CHANGED:
             self.change(event.body, event.at)
         else:
-            self.seq = event.seq
+            self.seq, self.at = event.seq, max(event.at, self.at)
         return None
+
+    def _enter(self, event: Event) -> None:
+        """Count an event that the learner refuses."""
+        id, body = cast(str, event.decision), event.body
+        if event.kind == DECISION:
+            self._count_decision(id, NOT_LEARNED, body["gap"], max(event.at, self.at))
+        elif event.kind in (REWARD, EXPIRED):
+            if (number := self.pending[id].number) != NOT_LEARNED:
+                self.learner.cancel(number)
+            self.pending[id] = self.pending[id]._replace(number=NOT_LEARNED)
+            self._carry_out(event, follow=False)
+            return
+        else:
+            self.status = body.get("status", self.status)
+            if "expire" in body:
+                self.settings = {**self.settings, "expire": body["expire"]}
+        self._event(event.kind, event.at, body, id)
 
     def _replay_decision(self, id: str, event: Event, follow: bool) -> str | None:
         offer = {key: event.body[key] for key in ASKED if key in event.body}
@@ -146,13 +191,17 @@ class Experiment:
         return self.learner.choose(offer["features"], names=offer.get("names"))
 
     def _decided(self, id: str, offer: dict[str, Any], decision: th.Decision, at: int) -> Event:
-        self.pending[id] = _new(PendingDecision, (decision.id, at))  # faster than a call of it
-        self.counts["decisions"] += 1
-        explores = decision.gap > ROUNDING * self.learner.noise
-        self.counts["explored"] += explores
-        self.cost += decision.gap
-        self.history.count_decision(at, decision.gap, explores)
+        at = max(at, self.at)
+        self._count_decision(id, decision.id, decision.gap, at)
         return self._event(DECISION, at, {**offer, **_answered(decision)}, id)
+
+    def _count_decision(self, id: str, number: int, gap: float, at: int) -> None:
+        self.pending[id] = _new(PendingDecision, (number, at))  # faster than a call of it
+        self.counts["decisions"] += 1
+        explores = gap > ROUNDING * self.learner.noise
+        self.counts["explored"] += explores
+        self.cost += gap
+        self.history.count_decision(at, gap, explores)
 
     def _rewarded(self, id: str, reward: float) -> None:
         del self.pending[id]
@@ -163,18 +212,20 @@ class Experiment:
     def _expired(self, id: str, reward: float | None, at: int) -> Event:
         number = self.pending[id].number
         if reward is None:
-            self.learner.cancel(number)
+            if number != NOT_LEARNED:
+                self.learner.cancel(number)
             del self.pending[id]
         else:
-            self.learner.learn(number, reward)
+            if number != NOT_LEARNED:
+                self.learner.learn(number, reward)
             self._rewarded(id, reward)
             self.counts["rewards"] -= 1
         self.counts["expired"] += 1
         return self._event(EXPIRED, at, {"reward": reward}, id)
 
     def _event(self, kind: str, at: int, body: dict[str, Any], id: str | None = None) -> Event:
-        self.seq += 1
-        return Event(self.seq, kind, at, id, body)
+        self.seq, self.at = self.seq + 1, max(at, self.at)
+        return Event(self.seq, kind, self.at, id, body)
 
     # the state as bytes
 
@@ -189,12 +240,15 @@ class Experiment:
         """The experiment of a snapshot."""
         learner, _, rest = state.partition(b"\n")
         saved, experiment = json.loads(rest), cls.__new__(cls)
-        pending = saved.pop("waiting")
+        pending = {id: PendingDecision(*entry) for id, entry in saved.pop("waiting").items()}
+        # snapshots of earlier versions have no time of the last event
+        saved.setdefault("at", max([saved["created"], *(entry.at for entry in pending.values())]))
         vars(experiment).update(
             saved,
             learner=Learner.load(learner),
             history=History.from_json(saved["history"]),
-            pending={id: PendingDecision(*entry) for id, entry in pending.items()},
+            pending=pending,
+            refused=[],
         )
         return experiment
 
