@@ -10,6 +10,7 @@ from thrifty.service.server import writer as writer_module
 from thrifty.service.server.actions import Alter, Ask, Create, Decide, Learn
 from thrifty.service.server.experiment import Experiment
 from thrifty.service.server.refusals import Conflict, Unavailable
+from thrifty.service.server.turns import Job
 from thrifty.service.server.writer import Writer
 from thrifty.service.storage.leases import LASTS, Elsewhere
 from thrifty.service.storage.store import EventStore, all_events
@@ -188,11 +189,11 @@ def test_what_comes_while_the_writer_ends_is_refused(store, start):
     ask(writer, Create("one", SETTINGS))
 
     async def late():
-        writer._jobs.put(None)
-        writer._stopping = True
-        await asyncio.sleep(0)
         future = asyncio.get_running_loop().create_future()
-        writer._jobs.put(writer_module.Job(decide("x"), future))
+        writer._queued["one"] = 1
+        writer._leave = lambda: writer._jobs.put(Job(decide("x"), future))  # the last thing it does
+        writer._stopping = True
+        writer._jobs.put(None)
         return await asyncio.wait_for(future, 10)
 
     with pytest.raises(Unavailable):

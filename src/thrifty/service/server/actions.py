@@ -1,6 +1,6 @@
 """Actions on an experiment, as the writer carries them out."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,12 +15,14 @@ from thrifty.service.server.experiment import (
     Experiment,
     outcome,
 )
-from thrifty.service.server.loading import Loaded, code
+from thrifty.service.server.loading import code
 from thrifty.service.server.refusals import Conflict, NotFound, Refusal, TooMany, place
+from thrifty.service.server.turns import Action, Turn
 from thrifty.service.server.views import decision_reply, experiment_reply
-from thrifty.service.server.writer import Action, Group
-from thrifty.service.storage.leases import Elsewhere
-from thrifty.service.storage.store import Event, add_experiment, statuses
+from thrifty.service.storage.store import Event
+
+LARGE = 1e6  # multiplications for estimates of all arms: a millisecond or more
+MANY = 1_000  # pending decisions: a change copies them
 
 
 @dataclass
@@ -29,21 +31,19 @@ class Create(Action):
 
     settings: dict[str, Any]
 
-    def run(self, group: Group) -> Any:
-        if (status := statuses(group.connection).get(self.name)) is not None:
-            archived = " (archived)" if status == "archived" else ""
-            raise Conflict("name", f"there is an experiment {self.name} already{archived}")
-        experiment = Experiment(self.name, self.settings, group.at)
-        try:  # first: from then on the database does not wait for a server that stands still
-            group.writer.leases.acquire(group.connection, self.name)
-        except Elsewhere:
-            message = f"another server is making an experiment {self.name}"
-            raise Conflict("name", message) from None
-        add_experiment(group.connection, self.name, group.at)
-        group.writer.experiments[self.name] = Loaded(experiment, 0, ())
+    def run(self, turn: Turn) -> Any:
+        if turn.loaded is not None:
+            raise taken(self.name, turn.experiment.status)
+        experiment = turn.made = Experiment(self.name, self.settings, turn.at)
         body = {"settings": self.settings, "code": code()}
-        group.add(self.name, Event(1, CREATED, group.at, None, body))
+        turn.add(Event(1, CREATED, turn.at, None, body))
         return experiment_reply(experiment)
+
+
+def taken(name: str, status: str) -> Conflict:
+    """The refusal of an experiment whose name is in use."""
+    archived = " (archived)" if status == "archived" else ""
+    return Conflict("name", f"there is an experiment {name} already{archived}")
 
 
 @dataclass
@@ -52,8 +52,11 @@ class Ask(Action):
 
     question: Callable[[Experiment], Any]
 
-    def run(self, group: Group) -> Any:
-        return self.question(group.lead(self.name))
+    def is_long(self, experiment: Experiment) -> bool:
+        return experiment.work > LARGE
+
+    def run(self, turn: Turn) -> Any:
+        return self.question(turn.experiment)
 
 
 @dataclass
@@ -62,11 +65,13 @@ class Alter(Action):
 
     change: dict[str, Any]
 
-    def run(self, group: Group) -> Any:
-        experiment = group.lead(self.name)
-        group.add(self.name, experiment.change(self.change, group.at))
-        group.statuses[self.name] = experiment.status
-        return experiment_reply(experiment)
+    def is_long(self, experiment: Experiment) -> bool:
+        return experiment.work > LARGE or len(experiment.pending) > MANY
+
+    def run(self, turn: Turn) -> Any:
+        turn.add(turn.experiment.change(self.change, turn.at))
+        turn.status = turn.experiment.status
+        return experiment_reply(turn.experiment)
 
 
 @dataclass
@@ -77,12 +82,11 @@ class Decide(Action):
     chosen_ids: list[str] = field(default_factory=list)  # those that the caller brought
     many: bool = True
 
-    def ids(self) -> list[str]:
+    def ids(self, experiment: Experiment) -> list[str]:
         return self.chosen_ids
 
-    def run(self, group: Group) -> Any:
-        experiment = group.lead(self.name)
-        known = group.known[self.name]
+    def steps(self, turn: Turn) -> Generator[None, None, Any]:
+        experiment, known = turn.experiment, turn.known
         fresh: dict[str, dict[str, Any]] = {}
         for n, (id, asked) in enumerate(self.decisions):
             try:
@@ -100,7 +104,8 @@ class Decide(Action):
         if len(experiment.pending) + len(fresh) > MOST_PENDING:
             raise TooMany("decisions", f"more than {MOST_PENDING:,} would be pending")
         for id, asked in fresh.items():
-            group.add(self.name, experiment.decide(id, asked, group.at))
+            turn.add(experiment.decide(id, asked, turn.at))
+            yield
         return [decision_reply(known[id][DECISION]) for id, _ in self.decisions]
 
 
@@ -111,25 +116,29 @@ class Learn(Action):
     rewards: list[tuple[str, float]]
     many: bool = True
 
-    def ids(self) -> list[str]:
-        return [id for id, _ in self.rewards]
+    def ids(self, experiment: Experiment) -> list[str]:
+        """Those that are not pending: the log says what became of them."""
+        return [id for id, _ in self.rewards if id not in experiment.pending]
 
-    def run(self, group: Group) -> Any:
-        experiment = group.lead(self.name)
-        known = group.known[self.name]
+    def steps(self, turn: Turn) -> Generator[None, None, Any]:
+        experiment, known = turn.experiment, turn.known
         fresh: dict[str, float] = {}
         for n, (id, reward) in enumerate(self.rewards):
             try:
                 if id in experiment.pending and id not in fresh:
-                    if experiment.is_overdue(id, group.at):
+                    if experiment.is_overdue(id, turn.at):
                         raise Conflict("reward", f"decision {id} has expired")
                     fresh[id] = experiment.learner.check_reward(reward)
-                elif fresh.get(id) != reward:
+                elif id in fresh:
+                    if fresh[id] != reward:
+                        raise Conflict("reward", f"decision {id} has another reward")
+                else:
                     _check_already(id, reward, known.get(id, {}))
             except ThriftyError as error:
                 raise _placed(n if self.many else None, error) from None
         for id, reward in fresh.items():
-            group.add(self.name, experiment.reward(id, reward, group.at))
+            turn.add(experiment.reward(id, reward, turn.at))
+            yield
         return [_reward_reply(id, known[id], id in fresh) for id, _ in self.rewards]
 
 
@@ -143,11 +152,9 @@ def _placed(n: int | None, error: ThriftyError) -> ThriftyError:
 
 def _check_already(id: str, reward: float, events: dict[str, Event]) -> None:
     """Refuse a reward unless the same one was learned before."""
-    if DECISION not in events:
-        raise NotFound("decision", f"no decision {id}")
     ended = outcome(events)
-    if ended is None:
-        raise Conflict("reward", f"decision {id} has another reward")
+    if ended is None:  # and it is not pending
+        raise NotFound("decision", f"no decision {id}")
     if ended.body["reward"] == reward:
         return
     if ended.kind == EXPIRED:

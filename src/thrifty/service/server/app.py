@@ -22,6 +22,7 @@ from thrifty.service.server.page_files import page_router
 from thrifty.service.server.refusals import NoAnswer, Refusal, Unavailable, place
 from thrifty.service.server.routes import make_routes
 from thrifty.service.server.schemas import LABEL_PATTERN, NAME_PATTERN, ErrorReply
+from thrifty.service.server.token_watch import TokenWatch
 from thrifty.service.server.writer import Writer
 from thrifty.service.storage.leases import LASTS, Elsewhere
 from thrifty.service.storage.store import EventStore
@@ -73,6 +74,7 @@ class Service:
     def __init__(self, store_url: str, own_url: str) -> None:
         self.store, self.own_url = EventStore(store_url), own_url
         self.writer = Writer(self.store, str(uuid4()), own_url)
+        self.token_watch = TokenWatch(self.store)
         self.http = httpx.AsyncClient(timeout=HOP_TIMEOUT)
 
     async def pass_on(
@@ -104,10 +106,12 @@ def make_app(store_url: str, own_url: str = "") -> FastAPI:
         service = await run_in_threadpool(Service, store_url, own_url)
         app.state.service = service
         service.writer.start()
+        service.token_watch.start()
         await run_in_threadpool(service.writer.ready.wait, STARTING)
         LOG.info("started")
         yield
         await run_in_threadpool(service.writer.stop)
+        await run_in_threadpool(service.token_watch.stop)
         await service.http.aclose()
         service.store.close()
         LOG.info("stopped")

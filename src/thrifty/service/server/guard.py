@@ -29,7 +29,7 @@ class Scope:
 
     def check(self, request: Request) -> None:
         """Raise Unauthorized or Forbidden unless the request may do this."""
-        tokens = request.app.state.service.writer.tokens
+        tokens = request.app.state.service.token_watch.tokens
         if tokens is None:
             _check_local(request.headers.get("host", ""))
         check(tokens, request.headers.get("authorization"), self.name)

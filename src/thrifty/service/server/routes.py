@@ -23,7 +23,13 @@ from thrifty.service.server.refusals import NotFound, Unavailable
 from thrifty.service.server.schemas import DecisionReply, Name, RewardReply
 from thrifty.service.server.views import decision_detail, experiment_line, experiment_reply, iso
 from thrifty.service.storage.leases import Elsewhere
-from thrifty.service.storage.store import find_decisions, last_events, read_events, statuses
+from thrifty.service.storage.store import (
+    find_decisions,
+    last_events,
+    read_events,
+    statuses,
+    summaries,
+)
 
 if TYPE_CHECKING:
     from thrifty.service.server.app import Service
@@ -66,20 +72,22 @@ def _add_experiments(routes: APIRouter) -> None:
 
     @routes.get(ALL, **_needs("read", list[schemas.ExperimentLine]))
     async def list_all(request: Request) -> Response:
-        names = await run_in_threadpool(_names, service_of(request))
-        replies: list[Any] = []  # or errors, if experiments cannot be read: in the server's log
+        found = await run_in_threadpool(_summaries, service_of(request))
+        names = [name for name, line in found.items() if line is None]
         for first in range(0, len(names), AT_ONCE):
-            asked = (_line(request, name) for name in names[first : first + AT_ONCE])
-            replies += await asyncio.gather(*asked, return_exceptions=True)
-        lines = [reply for reply in replies if not isinstance(reply, BaseException)]
-        if replies and not lines:
-            raise replies[0]
-        return answer(lines)
+            some = names[first : first + AT_ONCE]
+            asked = (_line(request, name) for name in some)
+            # or errors, if experiments cannot be read: in the server's log
+            found |= zip(some, await asyncio.gather(*asked, return_exceptions=True), strict=True)
+        lines = [line for line in found.values() if not isinstance(line, BaseException)]
+        if found and not lines:
+            raise next(error for error in found.values() if isinstance(error, BaseException))
+        return await run_in_threadpool(answer, lines)
 
     @routes.get(NAMED, **_needs("read", schemas.ExperimentReply))
     async def show(request: Request, name: Name) -> Response:
         shown = await service_of(request).writer.submit(Ask(name, experiment_reply))
-        return _with_leader(request, shown)
+        return await run_in_threadpool(_with_leader, request, shown)
 
     @routes.patch(NAMED, **_needs("admin", schemas.ExperimentReply))
     async def change(request: Request, name: Name, change: schemas.ExperimentChange) -> Response:
@@ -110,10 +118,10 @@ async def _line(request: Request, name: str) -> dict[str, Any]:
         return {key: shown[key] for key in schemas.ExperimentLine.model_fields}
 
 
-def _names(service: "Service") -> list[str]:
-    """Experiments that are not archived."""
+def _summaries(service: "Service") -> dict[str, Any]:
+    """ExperimentLines of all experiments that are not archived; None where the store has none."""
     with service.store.reading() as connection:
-        return [name for name, status in statuses(connection).items() if status != "archived"]
+        return dict(summaries(connection))
 
 
 def _add_decisions(routes: APIRouter) -> None:
@@ -139,7 +147,8 @@ def _add_decisions(routes: APIRouter) -> None:
         request: Request, name: Name, last: Annotated[int, Query(ge=1, le=100)] = 20
     ) -> Response:
         events = await _read(request, last_events, name, DECISION, last)
-        return answer(await _details(request, name, [event.decision for event in events]))
+        details = await _details(request, name, [event.decision for event in events])
+        return await run_in_threadpool(answer, details)
 
     @routes.get(f"{NAMED}/decisions/{{id}}", **_needs("read", schemas.DecisionDetail))
     async def show_decision(request: Request, name: Name, id: Name) -> Response:
@@ -161,13 +170,14 @@ def _add_decisions(routes: APIRouter) -> None:
             file = await _read(request, parquet, name, after)
             headers = {"Content-Disposition": f'attachment; filename="{name}.parquet"'}
             return StreamingResponse(_content(file), headers=headers, media_type=PARQUET)
-        return answer(await _read(request, _entries, name, after))
+        shown: Response = await _read(request, _entries, name, after)
+        return shown
 
 
-def _entries(connection: Connection, name: str, after: int) -> list[dict[str, Any]]:
-    """LogEntries: a page of them."""
+def _entries(connection: Connection, name: str, after: int) -> Response:
+    """LogEntries: a page of them, as JSON."""
     events = read_events(connection, name, after)
-    return [{**event._asdict(), "at": iso(event.at)} for event in events]
+    return answer([{**event._asdict(), "at": iso(event.at)} for event in events])
 
 
 def _content(file: IO[bytes]) -> Iterator[bytes]:

@@ -1,120 +1,71 @@
-"""The writer: one thread that carries out all requests about the experiments that are led here.
+"""The writer: one thread that decides what is carried out, and commits it.
 
-Requests that have come meanwhile are carried out in one transaction, a group. Answers are sent when
-it is committed. If it cannot be, each is tried alone, unless the database does not answer, and the
-experiments that it touched are read again from the log.
+Requests wait in a queue per experiment. In each round the writer goes through the experiments in
+turn, carries out what waits for each, for a short time, and commits all of it in one transaction: a
+group. Answers are sent after the commit. No transaction is open while anything is computed.
+
+What takes long goes on in threads of its own (background.py), one piece of work per experiment:
+the experiment is *away* until it returns, and its requests wait. Other experiments go on.
 """
 
 import asyncio
 import logging
 import time
-from collections.abc import Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
+from itertools import islice
 from queue import Empty, SimpleQueue
 from threading import Event as Flag
-from threading import Thread
-from typing import Any, NamedTuple
+from threading import Lock, Thread
+from typing import Any
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError, OperationalError, SQLAlchemyError
 
 from thrifty.errors import ThriftyError, first_line
+from thrifty.service.server.actions import Create, taken
+from thrifty.service.server.background import Background, Steps
 from thrifty.service.server.experiment import Experiment
-from thrifty.service.server.loading import Loaded, load, take_snapshot
-from thrifty.service.server.refusals import NotFound, Unavailable
+from thrifty.service.server.loading import Loaded, Read, load, take_snapshot
+from thrifty.service.server.refusals import Conflict, NotFound, Unavailable
+from thrifty.service.server.turns import Action, Job, Known, Turn
+from thrifty.service.server.views import experiment_line
 from thrifty.service.storage import store
+from thrifty.service.storage.file_watch import FileWatch
 from thrifty.service.storage.leases import Elsewhere, Heartbeat, Leases
-from thrifty.service.storage.store import Event, EventStore
-from thrifty.service.storage.tokens import Token, read_tokens
+from thrifty.service.storage.store import Event, EventStore, Snapshot
 
 LOG = logging.getLogger("thrifty.service")
 MOST_QUEUED = 2_000  # requests that wait; more are refused at once
-MOST_IN_GROUP = 500  # requests
+MOST_OF_ONE = 1_000  # of these, about one experiment
+MOST_IN_VISIT = 500  # requests
+VISIT, GROUP = 0.02, 0.05  # seconds for one experiment, and for all, until a commit
 SNAPSHOT_EVERY = 20_000  # events
 LONGEST_REPLAY = 200_000  # events since the last snapshot: they are carried out again at a start
+QUICK_SNAPSHOT = 10_000  # pending decisions; with more, a snapshot is taken in the background
 TICK = 0.5  # seconds between renewals of leases
 EXPIRING = 0.2  # seconds of each tick for decisions that are given up: others wait meanwhile
+PROBE = 5.0  # seconds without a commit after which a write is tried: the disk may be full
 SILENT = 10.0  # seconds of work on one group after which the server is not ready
 HUNG = 600.0  # seconds of work on one group after which leases are renewed no longer
+IDLE = 600.0  # seconds without a request after which an experiment leaves memory
+MOST_IN_MEMORY = 1_000  # experiments; of more, those that were idle for longest leave
+UNREADABLE = 10.0  # seconds until an experiment that could not be read is read again
 LEAVING = 20  # seconds to carry out what waits and to save snapshots, at the end
+
+Answers = list[tuple[Job, Any]]  # results, or errors
 
 
 @dataclass
-class Action:
-    """What the writer carries out; name: of the experiment."""
+class _Returned:
+    """What has come back from the background, and what is to be done with it."""
 
     name: str
-
-    def ids(self) -> list[str]:
-        """Decisions whose events must be known."""
-        return []
-
-    def run(self, group: "Group") -> Any:
-        """The answer; raises a ThriftyError before anything is changed."""
-        raise NotImplementedError
-
-
-class Job(NamedTuple):
-    """An action, and who waits for the answer."""
-
-    action: Action
-    future: "asyncio.Future[Any]"
-
-
-class Group:
-    """The requests of one transaction; elsewhere: experiments that others lead, and their urls."""
-
-    def __init__(self, writer: "Writer", connection: Connection, elsewhere: dict[str, str]) -> None:
-        self.writer, self.connection, self.elsewhere = writer, connection, elsewhere
-        self.at = store.now()
-        self.events: dict[str, list[Event]] = {}
-        self.known: dict[str, dict[str, dict[str, Event]]] = {}
-        self.statuses: dict[str, str] = {}
-        self.used: set[str] = set()  # experiments
-        self.loads = False  # whether some of them were read in this group
-
-    def look_up(self, actions: list[Action]) -> None:
-        """Read the events about all decisions that actions name."""
-        asked: dict[str, set[str]] = {}
-        for action in actions:
-            asked.setdefault(action.name, set()).update(action.ids())
-        for name, ids in asked.items():
-            self.known[name] = store.find_decisions(self.connection, name, ids) if ids else {}
-
-    def lead(self, name: str) -> Experiment:
-        """The experiment; raises Elsewhere if another server leads it."""
-        if name in self.elsewhere:
-            raise Elsewhere(self.elsewhere[name])
-        self.used.add(name)
-        experiments, fences = self.writer.experiments, self.writer.leases.fences
-        if name not in experiments:
-            if name not in fences:
-                raise NotFound("experiment", f"no experiment {name}")
-            self.loads = True
-            logged = {"experiment": name, "fence": fences[name]}
-            LOG.info("leading experiment %s", name, extra=logged)
-            experiments[name] = load(self.connection, name)
-        return experiments[name].experiment
-
-    def add(self, name: str, event: Event) -> None:
-        """Add an event of an experiment; it is committed with the group."""
-        self.used.add(name)
-        self.events.setdefault(name, []).append(event)
-        if event.decision is not None:
-            self.known.setdefault(name, {}).setdefault(event.decision, {})[event.kind] = event
-
-    def write(self) -> None:
-        """Add all events to their logs, if this server still leads the experiments."""
-        leases = self.writer.leases
-        if lost := leases.lost(self.connection, self.writer.experiments.keys() & self.used):
-            raise Unavailable("experiment", f"{lost[0]} has another leader now")
-        if self.loads:  # which may have taken as long as a lease lasts
-            leases.renew(self.connection)
-        for name, events in self.events.items():
-            store.append(self.connection, name, events)
-        for name, status in self.statuses.items():
-            store.set_status(self.connection, name, status)
+    then: Callable[[Any], None]
+    value: Any
 
 
 class Writer(Thread):
@@ -122,8 +73,8 @@ class Writer(Thread):
 
     Attributes
     ----------
-    tokens : as read_tokens gives them, at most TICK seconds ago
-    ready : set while leases can be renewed
+    experiments : in memory, by name
+    ready : set while commits are possible
     measured : what /metrics shows: groups, requests, those refused, and seconds for all of them
     """
 
@@ -131,13 +82,24 @@ class Writer(Thread):
         super().__init__(name="writer", daemon=True)
         self.store, self.leases = store, Leases(store, holder, url)
         self.experiments: dict[str, Loaded] = {}
-        self.tokens: dict[str, Token] | None = {}
         self.ready = Flag()
         self.measured = dict.fromkeys(("groups", "requests", "refused", "seconds"), 0.0)
-        self._jobs: SimpleQueue[Job | None] = SimpleQueue()
+        self._jobs: SimpleQueue[Job | _Returned | None] = SimpleQueue()
+        self._waiting: dict[str, deque[Job]] = {}  # by experiment, those whose turn is next first
+        self._away: set[str] = set()
+        self._finished: list[Turn] = []  # in the background; to be committed
+        self._unreadable: dict[str, tuple[float, Exception]] = {}
+        self._queued: dict[str, int] = {}  # requests without an answer, by experiment
+        self._lock = Lock()  # of the line above
+        self._alone: dict[str, int] = {}  # so many requests are tried each by itself
+        self._renewing = False  # whether the next commit renews all leases
+        self._background = Background()
+        self._file = FileWatch(store)
         self._stopping = False
-        self._turned = time.monotonic()  # when the last group was done
+        self._turned = self._wrote = time.monotonic()  # the last group, the last commit
         self._heartbeat = Heartbeat(self.leases, lambda: self._works_within(HUNG))
+
+    # for other threads
 
     def is_ready(self) -> bool:
         """Whether requests can be carried out now."""
@@ -149,8 +111,12 @@ class Writer(Thread):
 
     def submit(self, action: Action) -> "asyncio.Future[Any]":
         """Let an action wait for its turn; raises Unavailable at once if too many wait."""
-        if self._stopping or self._jobs.qsize() >= MOST_QUEUED:
-            raise Unavailable("service", "too many requests are waiting, or the server is stopping")
+        with self._lock:
+            mine = self._queued.get(action.name, 0)
+            if self._stopping or mine >= MOST_OF_ONE or sum(self._queued.values()) >= MOST_QUEUED:
+                message = "too many requests are waiting, or the server is stopping"
+                raise Unavailable("service", message)
+            self._queued[action.name] = mine + 1
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._jobs.put(Job(action, future))
         return future
@@ -161,16 +127,18 @@ class Writer(Thread):
         self._jobs.put(None)
         self.join(LEAVING)
 
+    # the thread
+
     def run(self) -> None:
         if self.store.shared:
             self._heartbeat.start()
         self._tick()
         ticked = time.monotonic()
         while True:
-            jobs = self._take()
-            if jobs:
-                self._carry_out(jobs)
-            elif self._stopping:
+            self._receive()
+            if self._finished or self._waiting.keys() - self._away:
+                self._carry_out()
+            elif self._stopping and not self._away and self._jobs.empty():
                 break
             if time.monotonic() - ticked >= TICK:
                 self._tick()
@@ -178,61 +146,277 @@ class Writer(Thread):
             self._turned = time.monotonic()
         self._heartbeat.stop()
         self._leave()
-        late = [job for _ in range(self._jobs.qsize()) if (job := self._jobs.get()) is not None]
-        _send(late, [Unavailable("service", "the server is stopping")] * len(late))
+        self._receive()
+        message = "the server is stopping"
+        late = [job for jobs in self._waiting.values() for job in jobs]
+        self._send([(job, Unavailable("service", message)) for job in late])
 
-    def _lead(self, names: set[str]) -> dict[str, str]:
-        """Become the leader of experiments; returns those that others lead, with their urls.
+    def _receive(self) -> None:
+        """Sort what has come; wait for it if there is nothing else to do."""
+        idle = not (self._finished or self._waiting.keys() - self._away or self._stopping)
+        with suppress(Empty):
+            came = self._jobs.get(timeout=TICK) if idle else self._jobs.get_nowait()
+            while True:
+                if isinstance(came, Job):
+                    self._waiting.setdefault(came.action.name, deque()).append(came)
+                elif came is not None:
+                    self._away.discard(came.name)
+                    came.then(came.value)
+                came = self._jobs.get_nowait()
+        if self._stopping and self._away and not self._finished:
+            time.sleep(0.01)
 
-        In a transaction of its own: what is looked up afterwards has all that an earlier leader
-        has written.
+    def _send_away(self, name: str, steps: Steps, then: Callable[[Any], None]) -> None:
+        """Let work go on in the background; then: called here with what it has given."""
+        self._away.add(name)
+        put = self._jobs.put
+        self._background.submit(steps, lambda value: put(_Returned(name, then, value)))
+
+    def _finish(self, turn: Turn) -> None:
+        self._finished.append(turn)
+
+    # groups
+
+    def _carry_out(self) -> None:
+        """One group: what each experiment has waiting, as far as time permits, and a commit."""
+        begun, until = time.perf_counter(), time.monotonic() + GROUP
+        turns, self._finished = self._finished, []
+        # what is looked up for others must have been committed
+        busy = self._away | {turn.name for turn in turns}
+        names = [name for name in self._waiting if name not in busy]
+        answers = self._open([name for name in names if name not in self.experiments])
+        for name in names:
+            if name in self.experiments:
+                turns += self._visit(name)
+                if time.monotonic() > until:
+                    break
+        answers += self._commit(turns)
+        if answers:
+            self.measured["groups"] += 1
+            self.measured["seconds"] += time.perf_counter() - begun
+            self._send(answers)
+
+    def _open(self, names: list[str]) -> Answers:
+        """Begin to make or to read experiments that are not in memory."""
+        answers: Answers = []
+        for name in names:
+            until, error = self._unreadable.pop(name, (0.0, None))
+            if error is not None and time.monotonic() < until:
+                self._unreadable[name] = until, error
+                answers += self._refuse(name, error)
+        names = [name for name in names if name in self._waiting]
+        if not names:
+            return answers
+        try:
+            with self.store.reading() as connection:
+                statuses = store.statuses(connection, names)
+            for name in names:
+                answers += self._refuse_heads(name, statuses.get(name))
+            self._lead(sorted(statuses.keys() & self._waiting.keys()), answers)
+        except Exception as error:
+            self._drop(name for name in names if name not in self._away)
+            refused = _refused(error)
+            for name in names:
+                answers += self._refuse(name, refused)
+        return answers
+
+    def _refuse_heads(self, name: str, status: str | None) -> Answers:
+        """Refuse what cannot be done with an experiment that has this status, or that is none."""
+        answers: Answers = []
+        jobs = self._waiting[name]
+        while jobs and isinstance(jobs[0].action, Create) == (status is not None):
+            job = jobs.popleft()
+            missing = NotFound("experiment", f"no experiment {name}")
+            answers.append((job, missing if status is None else taken(name, status)))
+        if jobs and status is None:
+            turn = Turn(jobs.popleft(), None, store.now(), {})
+            self._send_away(name, turn.steps(), self._finish)
+        if not jobs:
+            del self._waiting[name]
+        return answers
+
+    def _lead(self, names: list[str], answers: Answers) -> None:
+        """Become the leader of experiments, and begin to read them.
+
+        In a transaction of its own: what is read afterwards has all that an earlier leader has
+        written.
         """
-        fresh, elsewhere = names - self.experiments.keys(), {}
-        if fresh:
+        led, elsewhere = [], []
+        if names:
             with self.store.begin() as connection:
-                for name in sorted(fresh & store.statuses(connection).keys()):
+                for name in names:
                     try:
                         self.leases.acquire(connection, name)
+                        led.append(name)
                     except Elsewhere as leader:
-                        elsewhere[name] = leader.url
-        return elsewhere
+                        elsewhere.append((name, leader))
+        for name, error in elsewhere:
+            answers += self._refuse(name, error)
+        for name in led:
+            logged = {"experiment": name, "fence": self.leases.fences[name]}
+            LOG.info("leading experiment %s", name, extra=logged)
+            self._send_away(name, self._reading(name), partial(self._enter, name))
 
-    def _take(self) -> list[Job]:
-        """The requests that wait; after a while none."""
-        jobs: list[Job] = []
-        with suppress(Empty):
-            job = self._jobs.get(timeout=TICK)
-            while job is not None:
-                jobs.append(job)
-                job = self._jobs.get_nowait() if len(jobs) < MOST_IN_GROUP else None
-        return jobs
+    def _reading(self, name: str) -> Steps:
+        """Read an experiment; if other code has made its log, say so there."""
+        with self.store.reading() as connection:
+            read: Read = yield from load(connection, name)
+        loaded, experiment = read.loaded, read.loaded.experiment
+        if read.upgraded is not None:
+            snapshot = take_snapshot(experiment)
+            with self._leading(name) as connection:
+                loaded.head = store.append(connection, name, [read.upgraded], loaded.head)
+                self._save(connection, loaded, snapshot)
+            loaded.snapshot = snapshot.seq
+        return loaded
 
-    def _carry_out(self, jobs: list[Job]) -> None:
-        """One group: answers are sent after the commit."""
-        begun, group = time.perf_counter(), None
-        answers: list[Any]
+    def _enter(self, name: str, loaded: Loaded | Exception) -> None:
+        """Hold an experiment that was read in memory."""
+        if isinstance(loaded, Loaded):
+            if name in self.leases.fences:
+                self.experiments[name] = loaded
+                self._renewing = True
+            return  # else it will be read again
+        error: Exception = loaded
+        if not isinstance(error, ThriftyError | SQLAlchemyError):
+            LOG.error("experiment %s cannot be read", name, exc_info=error)
+            message = f"the log of {name} cannot be read: run thrifty audit"
+            error = Unavailable("experiment", message)
+        if not isinstance(error, SQLAlchemyError):
+            self._unreadable[name] = time.monotonic() + UNREADABLE, error
+        self._drop([name])
+        self._send(self._refuse(name, _refused(error)))
+
+    def _visit(self, name: str) -> list[Turn]:
+        """What waits for an experiment: the turns that end at once, for a short time."""
+        jobs, loaded, turns = self._waiting.pop(name), self.experiments[name], []
+        loaded.used = time.monotonic()
+        at, until = store.now(), loaded.used + VISIT
+        alone = self._alone.pop(name, 0)
+        most = 1 if alone else min(len(jobs), MOST_IN_VISIT)
         try:
-            elsewhere = self._lead({job.action.name for job in jobs})
-            with self.store.begin() as connection:
-                group = Group(self, connection, elsewhere)
-                group.look_up([job.action for job in jobs])
-                answers = [_answer(job.action, group) for job in jobs]
-                group.write()
+            known = self._look_up(loaded, [job.action for job in islice(jobs, most)])
         except Exception as error:
-            # experiments in memory are ahead of the log; without an answer of the database all of
-            # them are read again, since it may come back in an older state
-            self._drop(self.experiments if group is None else group.used)
-            if len(jobs) > 1 and not isinstance(error, OperationalError):
-                for job in jobs:  # one of them is to blame: the others must not suffer
-                    self._carry_out([job])
-                return
-            answers = [_refused(error)] * len(jobs)
-        mistakes = [answer for answer in answers if isinstance(answer, Exception)]
-        self.measured["groups"] += 1
-        self.measured["requests"] += len(jobs)
-        self.measured["refused"] += sum(not isinstance(error, Elsewhere) for error in mistakes)
-        self.measured["seconds"] += time.perf_counter() - begun
-        _send(jobs, answers)
+            self._drop(self.experiments)
+            self._waiting[name] = jobs
+            self._send(self._refuse(name, _refused(error)))
+            return []
+        for _ in range(most):
+            turn = Turn(jobs.popleft(), loaded, at, known)
+            steps, is_long = turn.steps(), turn.job.action.is_long(loaded.experiment)
+            if is_long or not _ends(steps, until):
+                self._send_away(name, steps, self._finish)
+                break
+            turns.append(turn)
+            if turn.fault is not None or time.monotonic() > until:
+                break
+        if jobs:
+            self._waiting[name] = jobs  # behind all others
+            if alone > 1:
+                self._alone[name] = alone - 1
+        return turns
+
+    def _look_up(self, loaded: Loaded, actions: list[Action]) -> Known:
+        """The events about all decisions that actions name."""
+        ids = {id for action in actions for id in action.ids(loaded.experiment)}
+        if not ids:
+            return {}
+        with self.store.reading() as connection:
+            return store.find_decisions(connection, loaded.experiment.name, ids)
+
+    def _commit(self, turns: list[Turn]) -> Answers:
+        """Write what turns have done; returns the answers to all of them."""
+        answers: Answers = []
+        sound: list[Turn] = []
+        for turn in turns:
+            if turn.fault is not None:
+                answers.append((turn.job, _refused(turn.fault)))
+            elif turn.made is None and self.experiments.get(turn.name) is not turn.loaded:
+                message = f"{turn.name} was read again; try again"
+                answers.append((turn.job, Unavailable("experiment", message)))
+            else:
+                sound.append(turn)
+        answers += self._written(sound) if sound else []
+        self._drop({turn.name for turn in turns if turn.fault is not None})
+        return answers
+
+    def _written(self, turns: list[Turn]) -> Answers:
+        """Write in one transaction; if that fails, find out who is to blame."""
+        try:
+            with self.store.begin() as connection:
+                heads = self._write(connection, turns)
+            self._check_file()
+        except Exception as error:
+            return self._failed(turns, error)
+        for turn in turns:
+            if turn.made is not None:
+                self.experiments[turn.name] = Loaded(turn.made)
+        for name, head in heads.items():
+            self.experiments[name].head = head
+        self._wrote = time.monotonic()
+        self.ready.set()
+        return [(turn.job, turn.answer) for turn in turns]
+
+    def _failed(self, turns: list[Turn], error: Exception) -> Answers:
+        """A transaction that failed: experiments in memory are ahead of the log.
+
+        One that was refused by the database is tried again, each experiment by itself, and then
+        each request: others must not suffer. Without an answer of the database all experiments are
+        read again, since it may come back in an older state.
+        """
+        names = {turn.name for turn in turns}
+        if isinstance(error, ThriftyError | OperationalError) or len(turns) == 1:
+            if isinstance(error, OperationalError):
+                self.ready.clear()
+            self._drop(self.experiments if isinstance(error, OperationalError) else names)
+            refused = _refused(error)
+            return [(turn.job, refused) for turn in turns]
+        if len(names) > 1:
+            groups = [[turn for turn in turns if turn.name == name] for name in sorted(names)]
+            return [answer for group in groups for answer in self._written(group)]
+        [name] = names
+        self._drop(names)
+        again = deque(turn.job for turn in turns)
+        self._alone[name] = len(again)
+        self._waiting[name] = again + self._waiting.pop(name, deque())
+        return []
+
+    def _write(self, connection: Connection, turns: list[Turn]) -> dict[str, str]:
+        """Write events and statuses, if this server still leads; returns the heads of the logs."""
+        led = {turn.name for turn in turns if turn.made is None}
+        if lost := self.leases.lost(connection, led):
+            raise Unavailable("experiment", f"{lost[0]} has another leader now")
+        if self._renewing:  # reading may have taken as long as a lease lasts
+            self.leases.renew(connection)
+            self._renewing = False
+        events: dict[str, list[Event]] = {}
+        heads = {name: self.experiments[name].head for name in led}
+        for turn in turns:
+            if turn.made is not None:
+                self._make(connection, turn.made)
+                heads[turn.name] = ""
+            events.setdefault(turn.name, []).extend(turn.events)
+            if turn.status is not None:
+                store.set_status(connection, turn.name, turn.status)
+        for name, new in events.items():
+            if new:
+                heads[name] = store.append(connection, name, new, heads[name])
+        return heads
+
+    def _make(self, connection: Connection, made: Experiment) -> None:
+        try:  # first: from then on the database does not wait for a server that stands still
+            self.leases.acquire(connection, made.name)
+        except Elsewhere:
+            message = f"another server is making an experiment {made.name}"
+            raise Conflict("name", message) from None
+        store.add_experiment(connection, made.name, made.created)
+        store.set_summary(connection, made.name, made.seq, experiment_line(made))
+
+    def _check_file(self) -> None:
+        if self._file.replaced():
+            self.ready.clear()
+            message = "the file of the store was deleted or replaced: restart the service"
+            raise Unavailable("service", message)
 
     def _drop(self, names: Iterable[str]) -> None:
         """Lead experiments no longer; each is read again when it is asked for."""
@@ -240,8 +424,32 @@ class Writer(Thread):
             self.experiments.pop(name, None)
             self.leases.fences.pop(name, None)
 
+    # answers
+
+    def _refuse(self, name: str, error: Exception) -> Answers:
+        """The same answer to all that waits for an experiment."""
+        return [(job, error) for job in self._waiting.pop(name, ())]
+
+    def _send(self, answers: Answers) -> None:
+        """Hand the answers to the threads whose loops wait for them."""
+        mistakes = [answer for _, answer in answers if isinstance(answer, Exception)]
+        self.measured["requests"] += len(answers)
+        self.measured["refused"] += sum(not isinstance(m, Elsewhere) for m in mistakes)
+        by_loop: dict[asyncio.AbstractEventLoop, list[tuple[Any, Any]]] = {}
+        with self._lock:
+            for job, answer in answers:
+                self._queued[job.action.name] -= 1
+                if self._queued[job.action.name] == 0:
+                    del self._queued[job.action.name]
+                by_loop.setdefault(job.future.get_loop(), []).append((job.future, answer))
+        for loop, resolved in by_loop.items():
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(_resolve, resolved)
+
+    # regular work
+
     def _tick(self) -> None:
-        """Renew leases and read tokens; then look after each experiment that is led here."""
+        """Renew leases; then look after each experiment that is led here."""
         try:
             with self.store.begin() as connection:
                 lost = self.leases.lost(connection, self.experiments.keys())
@@ -250,55 +458,125 @@ class Writer(Thread):
                     LOG.warning("experiment %s has another leader", name, extra=logged)
                 self._drop(lost)
                 self.leases.renew(connection)
-                self.tokens = read_tokens(connection)
+                probes = time.monotonic() - self._wrote > PROBE or not self.ready.is_set()
+                if probes:
+                    self.leases.probe(connection)
+            self._check_file()
+            if probes:
+                self._wrote = time.monotonic()
             self.ready.set()
         except Exception as error:  # the thread must not end: everybody waits for it
             self.ready.clear()
             self._drop(self.experiments)
-            _complain("the store does not answer", error)
+            _complain("the store cannot be written", error)
             return
-        led = list(self.experiments)
+        led = [name for name in self.experiments if name not in self._away]
         for name in led:
-            self._look_after(name, EXPIRING / len(led))
+            self._look_after(name, EXPIRING / len(led), SNAPSHOT_EVERY)
+        until = time.monotonic() + EXPIRING
+        for name in self._idle():
+            if self._look_after(name, 0.0, 1) and name not in self._away:
+                self._let_go(name)
+            if time.monotonic() > until:
+                break
 
-    def _look_after(self, name: str, seconds: float) -> None:
-        """What is due for an experiment; if it fails, other experiments do not suffer."""
+    def _look_after(self, name: str, seconds: float, every: int) -> bool:
+        """What is due for an experiment; if it fails, other experiments do not suffer.
+
+        every: so many events until a snapshot is due. Returns whether all is well.
+        """
         try:
             self._expire(name, seconds)
         except Exception as error:  # what is in memory is ahead of the log
             self._drop([name])
             _complain(f"experiment {name} is read again", error)
-            return
+            return False
+        loaded = self.experiments[name]
         try:
-            self._take_snapshot(name, SNAPSHOT_EVERY)
+            self._take_snapshot(loaded, every)
         except Exception as error:
-            loaded = self.experiments[name]
-            self.experiments[name] = loaded._replace(snapshot=loaded.experiment.seq)  # later
-            _complain(f"experiment {name} goes on without a snapshot", error)
+            self._without_snapshot(loaded, error)
+            return False
+        return True
 
     def _expire(self, name: str, seconds: float) -> None:
         """Give up decisions that are pending for too long, for so many seconds."""
+        loaded = self.experiments[name]
         events, until = [], time.monotonic() + seconds
-        for event in self.experiments[name].experiment.expire(store.now()):
+        for event in loaded.experiment.expire(store.now()):
             events.append(event)
             if time.monotonic() > until:
                 break
         if events:
             with self._leading(name) as connection:
-                store.append(connection, name, events)
+                head = store.append(connection, name, events, loaded.head)
+            loaded.head = head
 
-    def _take_snapshot(self, name: str, every: int) -> None:
+    def _take_snapshot(self, loaded: Loaded, every: int) -> None:
         """Save a snapshot of an experiment with so many events since the last.
 
-        It takes time in proportion to the pending decisions: with many of them it is rarer.
+        It takes time in proportion to the pending decisions: with many of them it is rarer, and is
+        taken in the background.
         """
-        loaded = self.experiments[name]
-        rarer = min(4 * len(loaded.experiment.pending), LONGEST_REPLAY) if every > 1 else 1
-        if loaded.experiment.seq - loaded.snapshot >= max(every, rarer):
-            snapshot = take_snapshot(loaded.experiment)
-            with self._leading(name) as connection:
-                store.save_snapshot(connection, name, snapshot, keep=loaded.upgrades)
-            self.experiments[name] = loaded._replace(snapshot=snapshot.seq)
+        pending = len(loaded.experiment.pending)
+        rarer = min(4 * pending, LONGEST_REPLAY) if every > 1 else 1
+        if loaded.experiment.seq - loaded.snapshot < max(every, rarer):
+            return
+        if pending > QUICK_SNAPSHOT and not self._stopping:
+            steps = self._taking_snapshot(loaded)
+            self._send_away(loaded.experiment.name, steps, partial(self._noted, loaded))
+        else:
+            for _ in self._taking_snapshot(loaded):
+                pass
+
+    def _taking_snapshot(self, loaded: Loaded) -> Steps:
+        snapshot = take_snapshot(loaded.experiment)
+        yield
+        with self._leading(loaded.experiment.name) as connection:
+            self._save(connection, loaded, snapshot)
+        loaded.snapshot = snapshot.seq
+
+    def _save(self, connection: Connection, loaded: Loaded, snapshot: Snapshot) -> None:
+        """Save a snapshot, and what the list shows."""
+        name, line = loaded.experiment.name, experiment_line(loaded.experiment)
+        store.save_snapshot(connection, name, snapshot, keep=loaded.upgrades)
+        store.set_summary(connection, name, snapshot.seq, line)
+
+    def _noted(self, loaded: Loaded, error: Exception | None) -> None:
+        if error is not None:
+            self._without_snapshot(loaded, error)
+
+    def _without_snapshot(self, loaded: Loaded, error: Exception) -> None:
+        loaded.snapshot = loaded.experiment.seq  # later
+        _complain(f"experiment {loaded.experiment.name} goes on without a snapshot", error)
+
+    def _idle(self) -> list[str]:
+        """Experiments that may leave memory, those that were idle for longest first."""
+        idle = sorted(
+            (loaded.used, name)
+            for name, loaded in self.experiments.items()
+            if name not in self._away and name not in self._waiting
+        )
+        too_many, now = len(self.experiments) - MOST_IN_MEMORY, time.monotonic()
+        return [
+            name
+            for n, (used, name) in enumerate(idle)
+            if n < too_many or (now - used > IDLE and not self._will_expire(name))
+        ]
+
+    def _will_expire(self, name: str) -> bool:
+        """Whether pending decisions of an experiment wait to be given up."""
+        experiment = self.experiments[name].experiment
+        return bool(experiment.pending) and experiment.settings.get("expire") is not None
+
+    def _let_go(self, name: str) -> None:
+        """Give an experiment up that is idle and saved."""
+        try:
+            with self.store.begin() as connection:
+                self.leases.release(connection, name)
+        except Exception as error:  # the lease ends by itself
+            _complain(f"experiment {name} was let go without its lease", error)
+        self._drop([name])
 
     @contextmanager
     def _leading(self, name: str) -> Iterator[Connection]:
@@ -307,27 +585,29 @@ class Writer(Thread):
             if self.leases.lost(connection, [name]):
                 raise Unavailable("experiment", f"{name} has another leader now")
             yield connection
+        self._check_file()
 
     def _leave(self) -> None:
         """Save snapshots, and give the leases up."""
-        for name in list(self.experiments):
+        for loaded in list(self.experiments.values()):
             try:
-                self._take_snapshot(name, 1)
+                self._take_snapshot(loaded, 1)
             except Exception as error:
-                _complain(f"left experiment {name} without a snapshot", error)
+                _complain(f"left experiment {loaded.experiment.name} without a snapshot", error)
         try:
             with self.store.begin() as connection:
                 self.leases.release(connection)
         except Exception as error:
             _complain("left without giving leases up", error)
+        self._file.close()
 
 
-def _answer(action: Action, group: Group) -> Any:
-    """The answer, or the mistake in the request."""
-    try:
-        return action.run(group)
-    except ThriftyError as error:
-        return error
+def _ends(steps: Generator[None, None, Any], until: float) -> bool:
+    """Carry steps out until they end, or until time is over; returns whether they have ended."""
+    for _ in steps:
+        if time.monotonic() > until:
+            return False
+    return True
 
 
 def _refused(error: Exception) -> Exception:
@@ -346,16 +626,6 @@ def _complain(what: str, error: Exception) -> None:
         LOG.warning("%s: %s", what, first_line(error))
     else:
         LOG.error(what, exc_info=error)
-
-
-def _send(jobs: list[Job], answers: list[Any]) -> None:
-    """Hand the answers to the threads whose loops wait for them."""
-    by_loop: dict[asyncio.AbstractEventLoop, list[tuple[Any, Any]]] = {}
-    for job, answer in zip(jobs, answers, strict=True):
-        by_loop.setdefault(job.future.get_loop(), []).append((job.future, answer))
-    for loop, resolved in by_loop.items():
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(_resolve, resolved)
 
 
 def _resolve(answers: list[tuple["asyncio.Future[Any]", Any]]) -> None:
