@@ -12,8 +12,8 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Generator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -22,21 +22,18 @@ from threading import Event as Flag
 from threading import Lock, Thread
 from typing import Any
 
-from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError, OperationalError, SQLAlchemyError
 
 from thrifty.errors import ThriftyError, first_line
 from thrifty.service.server.actions import Create, taken
 from thrifty.service.server.background import Background, Steps
-from thrifty.service.server.experiment import Experiment
-from thrifty.service.server.loading import Loaded, Read, load, take_snapshot
-from thrifty.service.server.refusals import Conflict, NotFound, Unavailable
+from thrifty.service.server.loading import Loaded
+from thrifty.service.server.memory import Memory, complain, is_due
+from thrifty.service.server.refusals import NotFound, Unavailable
 from thrifty.service.server.turns import Action, Job, Known, Turn
-from thrifty.service.server.views import experiment_line
 from thrifty.service.storage import store
-from thrifty.service.storage.file_watch import FileWatch
-from thrifty.service.storage.leases import Elsewhere, Heartbeat, Leases
-from thrifty.service.storage.store import Event, EventStore, Snapshot
+from thrifty.service.storage.leases import Elsewhere, Heartbeat
+from thrifty.service.storage.store import EventStore
 
 LOG = logging.getLogger("thrifty.service")
 MOST_QUEUED = 2_000  # requests that wait; more are refused at once
@@ -44,15 +41,12 @@ MOST_OF_ONE = 1_000  # of these, about one experiment
 MOST_IN_VISIT = 500  # requests
 VISIT, GROUP = 0.02, 0.05  # seconds for one experiment, and for all, until a commit
 SNAPSHOT_EVERY = 20_000  # events
-LONGEST_REPLAY = 200_000  # events since the last snapshot: they are carried out again at a start
 QUICK_SNAPSHOT = 10_000  # pending decisions; with more, a snapshot is taken in the background
 TICK = 0.5  # seconds between renewals of leases
 EXPIRING = 0.2  # seconds of each tick for decisions that are given up: others wait meanwhile
 PROBE = 5.0  # seconds without a commit after which a write is tried: the disk may be full
 SILENT = 10.0  # seconds of work on one group after which the server is not ready
 HUNG = 600.0  # seconds of work on one group after which leases are renewed no longer
-IDLE = 600.0  # seconds without a request after which an experiment leaves memory
-MOST_IN_MEMORY = 1_000  # experiments; of more, those that were idle for longest leave
 UNREADABLE = 10.0  # seconds until an experiment that could not be read is read again
 LEAVING = 20  # seconds to carry out what waits and to save snapshots, at the end
 
@@ -69,35 +63,37 @@ class _Returned:
 
 
 class Writer(Thread):
-    """The thread, and the experiments that this server leads.
+    """The thread.
 
     Attributes
     ----------
-    experiments : in memory, by name
+    memory : the experiments that this server leads
     ready : set while commits are possible
     measured : what /metrics shows: groups, requests, those refused, and seconds for all of them
     """
 
     def __init__(self, store: EventStore, holder: str, url: str) -> None:
         super().__init__(name="writer", daemon=True)
-        self.store, self.leases = store, Leases(store, holder, url)
-        self.experiments: dict[str, Loaded] = {}
+        self.store, self.memory = store, Memory(store, holder, url)
         self.ready = Flag()
         self.measured = dict.fromkeys(("groups", "requests", "refused", "seconds"), 0.0)
         self._jobs: SimpleQueue[Job | _Returned | None] = SimpleQueue()
         self._waiting: dict[str, deque[Job]] = {}  # by experiment, those whose turn is next first
         self._away: set[str] = set()
         self._finished: list[Turn] = []  # in the background; to be committed
-        self._unreadable: dict[str, tuple[float, Exception]] = {}
+        self._unreadable: dict[str, tuple[float, Exception]] = {}  # until when, and why
+        self._alone: dict[str, int] = {}  # so many requests are tried each by itself
         self._queued: dict[str, int] = {}  # requests without an answer, by experiment
         self._lock = Lock()  # of the line above
-        self._alone: dict[str, int] = {}  # so many requests are tried each by itself
-        self._renewing = False  # whether the next commit renews all leases
         self._background = Background()
-        self._file = FileWatch(store)
         self._stopping = False
         self._turned = self._wrote = time.monotonic()  # the last group, the last commit
-        self._heartbeat = Heartbeat(self.leases, lambda: self._works_within(HUNG))
+        self._heartbeat = Heartbeat(self.memory.leases, lambda: self._works_within(HUNG))
+
+    @property
+    def experiments(self) -> dict[str, Loaded]:
+        """The experiments in memory, by name."""
+        return self.memory.experiments
 
     # for other threads
 
@@ -212,9 +208,13 @@ class Writer(Thread):
                 statuses = store.statuses(connection, names)
             for name in names:
                 answers += self._refuse_heads(name, statuses.get(name))
-            self._lead(sorted(statuses.keys() & self._waiting.keys()), answers)
+            led = self.memory.lead(statuses.keys() & self._waiting.keys())
+            for name, leader in led.elsewhere.items():
+                answers += self._refuse(name, leader)
+            for name in led.here:
+                self._send_away(name, self.memory.read(name), partial(self._enter, name))
         except Exception as error:
-            self._drop(name for name in names if name not in self._away)
+            self.memory.drop(name for name in names if name not in self._away)
             refused = _refused(error)
             for name in names:
                 answers += self._refuse(name, refused)
@@ -235,48 +235,11 @@ class Writer(Thread):
             del self._waiting[name]
         return answers
 
-    def _lead(self, names: list[str], answers: Answers) -> None:
-        """Become the leader of experiments, and begin to read them.
-
-        In a transaction of its own: what is read afterwards has all that an earlier leader has
-        written.
-        """
-        led, elsewhere = [], []
-        if names:
-            with self.store.begin() as connection:
-                for name in names:
-                    try:
-                        self.leases.acquire(connection, name)
-                        led.append(name)
-                    except Elsewhere as leader:
-                        elsewhere.append((name, leader))
-        for name, error in elsewhere:
-            answers += self._refuse(name, error)
-        for name in led:
-            logged = {"experiment": name, "fence": self.leases.fences[name]}
-            LOG.info("leading experiment %s", name, extra=logged)
-            self._send_away(name, self._reading(name), partial(self._enter, name))
-
-    def _reading(self, name: str) -> Steps:
-        """Read an experiment; if other code has made its log, say so there."""
-        with self.store.reading() as connection:
-            read: Read = yield from load(connection, name)
-        loaded, experiment = read.loaded, read.loaded.experiment
-        if read.upgraded is not None:
-            snapshot = take_snapshot(experiment)
-            with self._leading(name) as connection:
-                loaded.head = store.append(connection, name, [read.upgraded], loaded.head)
-                self._save(connection, loaded, snapshot)
-            loaded.snapshot = snapshot.seq
-        return loaded
-
     def _enter(self, name: str, loaded: Loaded | Exception) -> None:
-        """Hold an experiment that was read in memory."""
+        """Hold an experiment that was read, or say why it cannot be read."""
         if isinstance(loaded, Loaded):
-            if name in self.leases.fences:
-                self.experiments[name] = loaded
-                self._renewing = True
-            return  # else it will be read again
+            self.memory.enter(name, loaded)
+            return
         error: Exception = loaded
         if not isinstance(error, ThriftyError | SQLAlchemyError):
             LOG.error("experiment %s cannot be read", name, exc_info=error)
@@ -284,7 +247,7 @@ class Writer(Thread):
             error = Unavailable("experiment", message)
         if not isinstance(error, SQLAlchemyError):
             self._unreadable[name] = time.monotonic() + UNREADABLE, error
-        self._drop([name])
+        self.memory.drop([name])
         self._send(self._refuse(name, _refused(error)))
 
     def _visit(self, name: str) -> list[Turn]:
@@ -297,7 +260,7 @@ class Writer(Thread):
         try:
             known = self._look_up(loaded, [job.action for job in islice(jobs, most)])
         except Exception as error:
-            self._drop(self.experiments)
+            self.memory.drop_all()
             self._waiting[name] = jobs
             self._send(self._refuse(name, _refused(error)))
             return []
@@ -337,22 +300,15 @@ class Writer(Thread):
             else:
                 sound.append(turn)
         answers += self._written(sound) if sound else []
-        self._drop({turn.name for turn in turns if turn.fault is not None})
+        self.memory.drop({turn.name for turn in turns if turn.fault is not None})
         return answers
 
     def _written(self, turns: list[Turn]) -> Answers:
         """Write in one transaction; if that fails, find out who is to blame."""
         try:
-            with self.store.begin() as connection:
-                heads = self._write(connection, turns)
-            self._check_file()
+            self.memory.write(turns)
         except Exception as error:
             return self._failed(turns, error)
-        for turn in turns:
-            if turn.made is not None:
-                self.experiments[turn.name] = Loaded(turn.made)
-        for name, head in heads.items():
-            self.experiments[name].head = head
         self._wrote = time.monotonic()
         self.ready.set()
         return [(turn.job, turn.answer) for turn in turns]
@@ -365,64 +321,22 @@ class Writer(Thread):
         read again, since it may come back in an older state.
         """
         names = {turn.name for turn in turns}
+        if isinstance(error, OperationalError):
+            self.ready.clear()
+            self.memory.drop_all()
         if isinstance(error, ThriftyError | OperationalError) or len(turns) == 1:
-            if isinstance(error, OperationalError):
-                self.ready.clear()
-            self._drop(self.experiments if isinstance(error, OperationalError) else names)
+            self.memory.drop(names)
             refused = _refused(error)
             return [(turn.job, refused) for turn in turns]
         if len(names) > 1:
             groups = [[turn for turn in turns if turn.name == name] for name in sorted(names)]
             return [answer for group in groups for answer in self._written(group)]
         [name] = names
-        self._drop(names)
+        self.memory.drop(names)
         again = deque(turn.job for turn in turns)
         self._alone[name] = len(again)
         self._waiting[name] = again + self._waiting.pop(name, deque())
         return []
-
-    def _write(self, connection: Connection, turns: list[Turn]) -> dict[str, str]:
-        """Write events and statuses, if this server still leads; returns the heads of the logs."""
-        led = {turn.name for turn in turns if turn.made is None}
-        if lost := self.leases.lost(connection, led):
-            raise Unavailable("experiment", f"{lost[0]} has another leader now")
-        if self._renewing:  # reading may have taken as long as a lease lasts
-            self.leases.renew(connection)
-            self._renewing = False
-        events: dict[str, list[Event]] = {}
-        heads = {name: self.experiments[name].head for name in led}
-        for turn in turns:
-            if turn.made is not None:
-                self._make(connection, turn.made)
-                heads[turn.name] = ""
-            events.setdefault(turn.name, []).extend(turn.events)
-            if turn.status is not None:
-                store.set_status(connection, turn.name, turn.status)
-        for name, new in events.items():
-            if new:
-                heads[name] = store.append(connection, name, new, heads[name])
-        return heads
-
-    def _make(self, connection: Connection, made: Experiment) -> None:
-        try:  # first: from then on the database does not wait for a server that stands still
-            self.leases.acquire(connection, made.name)
-        except Elsewhere:
-            message = f"another server is making an experiment {made.name}"
-            raise Conflict("name", message) from None
-        store.add_experiment(connection, made.name, made.created)
-        store.set_summary(connection, made.name, made.seq, experiment_line(made))
-
-    def _check_file(self) -> None:
-        if self._file.replaced():
-            self.ready.clear()
-            message = "the file of the store was deleted or replaced: restart the service"
-            raise Unavailable("service", message)
-
-    def _drop(self, names: Iterable[str]) -> None:
-        """Lead experiments no longer; each is read again when it is asked for."""
-        for name in list(names):
-            self.experiments.pop(name, None)
-            self.leases.fences.pop(name, None)
 
     # answers
 
@@ -450,156 +364,69 @@ class Writer(Thread):
 
     def _tick(self) -> None:
         """Renew leases; then look after each experiment that is led here."""
+        probes = time.monotonic() - self._wrote > PROBE or not self.ready.is_set()
         try:
-            with self.store.begin() as connection:
-                lost = self.leases.lost(connection, self.experiments.keys())
-                for name in lost:
-                    logged = {"experiment": name}
-                    LOG.warning("experiment %s has another leader", name, extra=logged)
-                self._drop(lost)
-                self.leases.renew(connection)
-                probes = time.monotonic() - self._wrote > PROBE or not self.ready.is_set()
-                if probes:
-                    self.leases.probe(connection)
-            self._check_file()
-            if probes:
-                self._wrote = time.monotonic()
-            self.ready.set()
+            self.memory.renew(probes=probes)
         except Exception as error:  # the thread must not end: everybody waits for it
             self.ready.clear()
-            self._drop(self.experiments)
-            _complain("the store cannot be written", error)
+            self.memory.drop_all()
+            complain("the store cannot be written", error)
             return
+        if probes:
+            self._wrote = time.monotonic()
+        self.ready.set()
         led = [name for name in self.experiments if name not in self._away]
         for name in led:
             self._look_after(name, EXPIRING / len(led), SNAPSHOT_EVERY)
         until = time.monotonic() + EXPIRING
-        for name in self._idle():
+        for name in self.memory.idle(self._away | self._waiting.keys()):
             if self._look_after(name, 0.0, 1) and name not in self._away:
-                self._let_go(name)
+                self.memory.let_go(name)
             if time.monotonic() > until:
                 break
 
     def _look_after(self, name: str, seconds: float, every: int) -> bool:
         """What is due for an experiment; if it fails, other experiments do not suffer.
 
-        every: so many events until a snapshot is due. Returns whether all is well.
+        every: so many events until a snapshot is due; 1: before it leaves. Returns whether all is
+        well.
         """
         try:
-            self._expire(name, seconds)
+            self.memory.expire(name, seconds)
         except Exception as error:  # what is in memory is ahead of the log
-            self._drop([name])
-            _complain(f"experiment {name} is read again", error)
+            self.memory.drop([name])
+            complain(f"experiment {name} is read again", error)
             return False
         loaded = self.experiments[name]
+        leaves = every == 1 and loaded.experiment.seq > loaded.snapshot
+        return self._save(loaded) if leaves or is_due(loaded, every) else True
+
+    def _save(self, loaded: Loaded) -> bool:
+        """Take a snapshot, in the background if it takes long; returns whether all is well."""
+        steps, noted = self.memory.take_snapshot(loaded), partial(self._note, loaded)
+        if len(loaded.experiment.pending) > QUICK_SNAPSHOT and not self._stopping:
+            self._send_away(loaded.experiment.name, steps, noted)
+            return True
         try:
-            self._take_snapshot(loaded, every)
+            for _ in steps:
+                pass
         except Exception as error:
-            self._without_snapshot(loaded, error)
+            noted(error)
             return False
         return True
 
-    def _expire(self, name: str, seconds: float) -> None:
-        """Give up decisions that are pending for too long, for so many seconds."""
-        loaded = self.experiments[name]
-        events, until = [], time.monotonic() + seconds
-        for event in loaded.experiment.expire(store.now()):
-            events.append(event)
-            if time.monotonic() > until:
-                break
-        if events:
-            with self._leading(name) as connection:
-                head = store.append(connection, name, events, loaded.head)
-            loaded.head = head
-
-    def _take_snapshot(self, loaded: Loaded, every: int) -> None:
-        """Save a snapshot of an experiment with so many events since the last.
-
-        It takes time in proportion to the pending decisions: with many of them it is rarer, and is
-        taken in the background.
-        """
-        pending = len(loaded.experiment.pending)
-        rarer = min(4 * pending, LONGEST_REPLAY) if every > 1 else 1
-        if loaded.experiment.seq - loaded.snapshot < max(every, rarer):
-            return
-        if pending > QUICK_SNAPSHOT and not self._stopping:
-            steps = self._taking_snapshot(loaded)
-            self._send_away(loaded.experiment.name, steps, partial(self._noted, loaded))
-        else:
-            for _ in self._taking_snapshot(loaded):
-                pass
-
-    def _taking_snapshot(self, loaded: Loaded) -> Steps:
-        snapshot = take_snapshot(loaded.experiment)
-        yield
-        with self._leading(loaded.experiment.name) as connection:
-            self._save(connection, loaded, snapshot)
-        loaded.snapshot = snapshot.seq
-
-    def _save(self, connection: Connection, loaded: Loaded, snapshot: Snapshot) -> None:
-        """Save a snapshot, and what the list shows."""
-        name, line = loaded.experiment.name, experiment_line(loaded.experiment)
-        store.save_snapshot(connection, name, snapshot, keep=loaded.upgrades)
-        store.set_summary(connection, name, snapshot.seq, line)
-
-    def _noted(self, loaded: Loaded, error: Exception | None) -> None:
+    def _note(self, loaded: Loaded, error: Exception | None) -> None:
+        """What came of a snapshot; if nothing did, the next is due as late as after one."""
         if error is not None:
-            self._without_snapshot(loaded, error)
-
-    def _without_snapshot(self, loaded: Loaded, error: Exception) -> None:
-        loaded.snapshot = loaded.experiment.seq  # later
-        _complain(f"experiment {loaded.experiment.name} goes on without a snapshot", error)
-
-    def _idle(self) -> list[str]:
-        """Experiments that may leave memory, those that were idle for longest first."""
-        idle = sorted(
-            (loaded.used, name)
-            for name, loaded in self.experiments.items()
-            if name not in self._away and name not in self._waiting
-        )
-        too_many, now = len(self.experiments) - MOST_IN_MEMORY, time.monotonic()
-        return [
-            name
-            for n, (used, name) in enumerate(idle)
-            if n < too_many or (now - used > IDLE and not self._will_expire(name))
-        ]
-
-    def _will_expire(self, name: str) -> bool:
-        """Whether pending decisions of an experiment wait to be given up."""
-        experiment = self.experiments[name].experiment
-        return bool(experiment.pending) and experiment.settings.get("expire") is not None
-
-    def _let_go(self, name: str) -> None:
-        """Give an experiment up that is idle and saved."""
-        try:
-            with self.store.begin() as connection:
-                self.leases.release(connection, name)
-        except Exception as error:  # the lease ends by itself
-            _complain(f"experiment {name} was let go without its lease", error)
-        self._drop([name])
-
-    @contextmanager
-    def _leading(self, name: str) -> Iterator[Connection]:
-        """A transaction about an experiment that is led here."""
-        with self.store.begin() as connection:
-            if self.leases.lost(connection, [name]):
-                raise Unavailable("experiment", f"{name} has another leader now")
-            yield connection
-        self._check_file()
+            loaded.snapshot = loaded.experiment.seq
+            complain(f"experiment {loaded.experiment.name} goes on without a snapshot", error)
 
     def _leave(self) -> None:
         """Save snapshots, and give the leases up."""
         for loaded in list(self.experiments.values()):
-            try:
-                self._take_snapshot(loaded, 1)
-            except Exception as error:
-                _complain(f"left experiment {loaded.experiment.name} without a snapshot", error)
-        try:
-            with self.store.begin() as connection:
-                self.leases.release(connection)
-        except Exception as error:
-            _complain("left without giving leases up", error)
-        self._file.close()
+            if loaded.experiment.seq > loaded.snapshot:
+                self._save(loaded)
+        self.memory.leave()
 
 
 def _ends(steps: Generator[None, None, Any], until: float) -> bool:
@@ -618,14 +445,6 @@ def _refused(error: Exception) -> Exception:
     else:
         LOG.error("a group failed", exc_info=error)
     return Unavailable("service", "the store did not take what was asked; try again")
-
-
-def _complain(what: str, error: Exception) -> None:
-    """A line for what may happen; more for a fault of the program."""
-    if isinstance(error, SQLAlchemyError | ThriftyError):
-        LOG.warning("%s: %s", what, first_line(error))
-    else:
-        LOG.error(what, exc_info=error)
 
 
 def _resolve(answers: list[tuple["asyncio.Future[Any]", Any]]) -> None:
