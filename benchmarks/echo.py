@@ -11,7 +11,7 @@ from fastapi import Request, Response
 from thrifty.service.server.answers import answer
 from thrifty.service.server.app import make_app
 from thrifty.service.server.routes import Decisions
-from thrifty.service.server.serving import tune_collector
+from thrifty.service.server.serving import server_config, tune_collector
 
 
 def main() -> None:
@@ -29,8 +29,7 @@ def main() -> None:
 
     tune_collector()
     print(address, flush=True)
-    config = uvicorn.Config(app, log_config=None, access_log=False)
-    uvicorn.Server(config).run(sockets=[listening])
+    uvicorn.Server(server_config(app)).run(sockets=[listening])
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import uvicorn
 
 from thrifty.service.server.app import make_app
 from thrifty.service.server.auditing import audit
+from thrifty.service.server.serving import server_config
 from thrifty.service.storage.store import Event, EventStore, all_events, statuses
 
 LISTED = [
@@ -53,8 +54,7 @@ def serving(store: Path) -> Iterator[Running]:
     listening.bind(("127.0.0.1", 0))
     url = f"http://127.0.0.1:{listening.getsockname()[1]}"
     app = make_app(str(store), url)
-    config = uvicorn.Config(app, log_config=None, access_log=False, ws="none")
-    server = uvicorn.Server(config)
+    server = uvicorn.Server(server_config(app))
     thread = Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()
     running = Running(app, url, store)

@@ -29,7 +29,7 @@ def test_a_body_that_is_too_long_is_413(tmp_path, length, monkeypatch):
 def test_one_request_too_many_in_flight_is_503(tmp_path, monkeypatch):
     monkeypatch.setattr(gate, "MOST_IN_FLIGHT", 0)
     with serving(tmp_path / "s.db") as server:
-        found = server.client.get("/healthz")
+        found = server.client.get("/v1/experiments")
         assert refusal(found) == (503, "service")
         assert found.headers["retry-after"] == "1"
 

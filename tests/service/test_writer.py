@@ -6,6 +6,7 @@ import time
 import pytest
 
 from tests.service.load import LISTED
+from thrifty.service.server import memory
 from thrifty.service.server import writer as writer_module
 from thrifty.service.server.actions import Alter, Ask, Create, Decide, Learn
 from thrifty.service.server.experiment import Experiment
@@ -167,7 +168,7 @@ def test_a_long_replay_counts_from_its_end(store, start, monkeypatch):
     first = start("http://a")
     ask(first, Create("one", SETTINGS))
     first.stop()
-    load, clock = writer_module.load, [0]
+    load, clock = memory.load, [0]
     now = EventStore.now
     monkeypatch.setattr(
         EventStore, "now", lambda self, connection: now(self, connection) + clock[0]
@@ -175,9 +176,9 @@ def test_a_long_replay_counts_from_its_end(store, start, monkeypatch):
 
     def slow(connection, name):
         clock[0] += 2 * LASTS
-        return load(connection, name)
+        return (yield from load(connection, name))
 
-    monkeypatch.setattr(writer_module, "load", slow)
+    monkeypatch.setattr(memory, "load", slow)
     second = start("http://b")
     ask(second, decide("x"))
     third = start("http://c")
@@ -212,7 +213,7 @@ def test_a_change_and_a_reward_of_one_group_are_in_the_order_of_requests(store, 
 
 def test_snapshots_are_taken_though_no_reward_comes(store, start, monkeypatch):
     monkeypatch.setattr(writer_module, "SNAPSHOT_EVERY", 10)
-    monkeypatch.setattr(writer_module, "LONGEST_REPLAY", 30)
+    monkeypatch.setattr(memory, "LONGEST_REPLAY", 30)
     writer = start("http://a")
     ask(writer, Create("one", SETTINGS))
     ask(writer, Decide("one", [(str(n), {"context": "a"}) for n in range(100)]))

@@ -17,6 +17,7 @@ from starlette.exceptions import HTTPException
 from thrifty import __version__
 from thrifty.errors import ThriftyError, shortened
 from thrifty.service.server.answers import error_answer
+from thrifty.service.server.connections import Connections
 from thrifty.service.server.gate import Gate
 from thrifty.service.server.page_files import page_router
 from thrifty.service.server.refusals import NoAnswer, Refusal, Unavailable, place
@@ -124,6 +125,7 @@ def make_app(store_url: str, own_url: str = "") -> FastAPI:
         redoc_url=None,
         responses={status: {"model": ErrorReply} for status in ERRORS},
     )
+    app.state.connections = Connections()
     app.include_router(make_routes())
     app.include_router(page_router())
     app.add_middleware(Gate)

@@ -5,22 +5,28 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from thrifty.service.server.answers import error_answer
+from thrifty.service.server.connections import Connections
 
 MOST_BYTES = 4_000_000  # of a body
 MOST_IN_FLIGHT = 1_000  # requests
+ALWAYS = ("/healthz", "/readyz")  # answered however many others there are
 
 
 class Gate:
-    """Middleware: 413 for a body that is too large, 503 at once for one request too many."""
+    """Middleware: 413 for a body that is too large, 503 at once for one request too many.
+
+    Requests whose bodies are still coming give way to new ones.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self.app, self.in_flight = app, 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
+        if scope["type"] != "http" or scope["path"] in ALWAYS:
             await self.app(scope, receive, send)
             return
-        if self.in_flight >= MOST_IN_FLIGHT:
+        connections: Connections = scope["app"].state.connections
+        if self.in_flight >= MOST_IN_FLIGHT and not connections.make_way():
             answer = error_answer(503, "service", "too many requests are in flight")
             await answer(scope, receive, send)
             return

@@ -8,11 +8,13 @@ from urllib.parse import urlsplit
 from fastapi import Request
 from fastapi.responses import Response
 from fastapi.routing import APIRoute
+from starlette.datastructures import Headers
 
 from thrifty.errors import shortened
-from thrifty.service.server.refusals import Forbidden, Unauthorized
+from thrifty.service.server.refusals import Forbidden, Malformed, Unauthorized
 from thrifty.service.storage.tokens import SCOPES, Token, find_token
 
+WITH_BODY = ("POST", "PATCH")
 NEEDED = "a token is needed, as in 'Authorization: Bearer th_...'"
 UNKNOWN = "unknown or revoked token"
 FOREIGN = "not a token of thrifty: these start with th_"
@@ -32,11 +34,12 @@ class Scope:
         tokens = request.app.state.service.token_watch.tokens
         if tokens is None:
             _check_local(request.headers.get("host", ""))
+            _check_origin(request.headers)
         check(tokens, request.headers.get("authorization"), self.name)
 
 
 class Guarded(APIRoute):
-    """A route that checks scopes before it reads the body."""
+    """A route that checks scopes and the kind of the body before it reads the body."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
@@ -46,6 +49,8 @@ class Guarded(APIRoute):
         async def guarded(request: Request) -> Response:
             for scope in scopes:
                 scope.check(request)
+            if request.method in WITH_BODY:
+                _check_json(request.headers.get("content-type", ""))
             return await handle(request)
 
         return guarded
@@ -71,6 +76,24 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+def _check_json(header: str) -> None:
+    """Refuse bodies that are not called JSON.
+
+    Browsers send others to any host that a web page names, without asking that host.
+    """
+    if header.partition(";")[0].strip().lower() != "application/json":
+        raise Malformed("Content-Type", "must be application/json")
+
+
+def _check_origin(headers: Headers) -> None:
+    """Without tokens, refuse what a browser sends for a web page of another host or port."""
+    host, origin = headers.get("host", ""), headers.get("origin")
+    own = (None, f"http://{host}", f"https://{host}")
+    if origin not in own or headers.get("sec-fetch-site") in ("cross-site", "same-site"):
+        message = "without tokens, requests of web pages from elsewhere are not answered"
+        raise Forbidden("Origin", message)
 
 
 def _check_local(header: str) -> None:

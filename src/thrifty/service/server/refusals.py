@@ -29,6 +29,10 @@ def place(error: ThriftyError) -> str:
     return str(getattr(error, "where", None) or getattr(error, "kind", "request"))
 
 
+class Malformed(Refusal, status=400):
+    """A request that is not what it should be before its content is looked at."""
+
+
 class Unauthorized(Refusal, status=401):
     """No token, or none that is valid."""
 

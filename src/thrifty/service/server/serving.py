@@ -10,15 +10,22 @@ import sys
 from datetime import UTC, datetime
 
 import uvicorn
+from fastapi import FastAPI
 
 from thrifty.errors import InvalidInput
 from thrifty.service.server.app import make_app
+from thrifty.service.server.connections import MOST, Connection
 from thrifty.service.server.demo import start_visitors
 from thrifty.service.server.guard import is_loopback
 from thrifty.service.storage.store import EventStore
 from thrifty.service.storage.tokens import read_tokens
 
+if sys.platform != "win32":
+    import resource
+
 LOG = logging.getLogger("thrifty.service")
+ENDING = 10  # seconds for requests in flight, at the end
+OTHER_FILES = 200  # of a process with MOST connections: the store, and connections to others
 EVERYWHERE = ("0.0.0.0", "::")  # no addresses that others could use
 # Objects that Python makes before it looks for cycles among the young, and how often it looks at
 # the older ones. Its own numbers (700, 10, 10) took half of the time of decisions in batches.
@@ -34,7 +41,8 @@ def run_server(
     named = f"[{host}]" if ":" in host else host
     place = f"http://{named}:{listening.getsockname()[1]}/"
     app = make_app(store, url or place)
-    config = uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=10)
+    app.state.connections.most = most_connections()
+    config = server_config(app)
     if json_log:
         _log_as_json()
         LOG.info("the page is at %s", place)
@@ -46,6 +54,31 @@ def run_server(
     # uvicorn raises SIGTERM again after a graceful end: exit code 0, not death by a signal
     signal.signal(signal.SIGTERM, lambda *_: None)
     uvicorn.Server(config).run(sockets=[listening])
+
+
+def server_config(app: FastAPI) -> uvicorn.Config:
+    """How uvicorn serves an application."""
+    return uvicorn.Config(
+        app,
+        http=Connection,
+        ws="none",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=ENDING,
+    )
+
+
+def most_connections() -> int:
+    """So many connections as this process may have, some files left for others."""
+    if sys.platform == "win32":
+        return MOST
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MOST + OTHER_FILES
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return MOST if soft == resource.RLIM_INFINITY else max(1, min(MOST, soft - OTHER_FILES))
 
 
 def tune_collector() -> None:

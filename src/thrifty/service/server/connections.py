@@ -1,0 +1,165 @@
+"""Connections: deadlines and limits, so that slow or silent ones take nothing from others."""
+
+import asyncio
+from typing import Any, cast
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from thrifty.service.server.guard import is_loopback
+
+HEADER = 10.0  # seconds for the header of a request
+BODY = 30.0  # seconds for its body
+LONGEST_HEADER = 65_536  # bytes
+STALLED = 10.0  # seconds in which at least LEAST bytes of an answer must be read
+LEAST = 100_000
+MOST = 4_000  # connections
+MOST_OF_ONE = 500  # connections of an address; a proxy on this machine may have them all
+MOST_UNREAD = 256_000_000  # bytes of all answers that wait to be read
+TOO_LONG = (
+    b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
+    b"connection: close\r\ncontent-length: 0\r\n\r\n"
+)
+
+
+class Connections:
+    """The open connections of a server, the oldest first."""
+
+    def __init__(self) -> None:
+        self.most = MOST
+        self._open: dict[Connection, None] = {}
+        self._by_address: dict[str, int] = {}
+
+    def enter(self, connection: "Connection") -> bool:
+        """Count a connection; False if there are too many."""
+        address = connection.address
+        mine = self._by_address.get(address, 0)
+        if mine >= MOST_OF_ONE and not is_loopback(address):
+            return False
+        if len(self._open) >= self.most and not self._close_first(lambda one: one.idle):
+            return False
+        self._open[connection] = None
+        self._by_address[address] = mine + 1
+        return True
+
+    def leave(self, connection: "Connection") -> None:
+        """Count a connection no longer."""
+        if connection in self._open:
+            del self._open[connection]
+            self._by_address[connection.address] -= 1
+            if self._by_address[connection.address] == 0:
+                del self._by_address[connection.address]
+
+    def make_way(self) -> bool:
+        """Close the oldest connection whose request is not whole yet; False if there is none."""
+        return self._close_first(lambda connection: connection.incomplete)
+
+    def bound_unread(self) -> None:
+        """Close the oldest connections that do not read, if too much waits for them."""
+        stalled = [one for one in self._open if one.stalled]
+        unread = {one: one.transport.get_write_buffer_size() for one in stalled}
+        while stalled and sum(unread.values()) > MOST_UNREAD:
+            first = stalled.pop(0)
+            del unread[first]
+            first.transport.abort()
+
+    def _close_first(self, fits: Any) -> bool:
+        for connection in self._open:
+            if fits(connection):
+                connection.transport.abort()
+                self.leave(connection)
+                return True
+        return False
+
+
+class Connection(HttpToolsProtocol):
+    """A connection with deadlines.
+
+    Attributes
+    ----------
+    address : of who has connected
+    idle : whether no request of it is carried out
+    incomplete : whether a request has begun that is carried out once its body has come
+    stalled : whether an answer waits to be read
+    """
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(cast(asyncio.Transport, transport))
+        app = cast(Any, self.config.app)
+        self._all: Connections = app.state.connections
+        self.address = self.client[0] if self.client else ""
+        self.idle, self.incomplete, self.stalled = True, False, False
+        self._coming, self._header = True, 0  # whether a header comes, and bytes of it so far
+        self._headers = 0  # that have come
+        self._deadline: asyncio.TimerHandle | None = None
+        self._reading: asyncio.TimerHandle | None = None
+        if self._all.enter(self):
+            self._set_deadline(HEADER)
+        else:
+            self.transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._all.leave(self)
+        for timer in (self._deadline, self._reading):
+            if timer is not None:
+                timer.cancel()
+        super().connection_lost(exc)
+
+    # a request comes
+
+    def data_received(self, data: bytes) -> None:
+        coming, headers = self._coming, self._headers
+        super().data_received(data)
+        if coming and self._headers == headers:  # all of it is of one header
+            self._header += len(data)
+            if self._header > LONGEST_HEADER and not self.transport.is_closing():
+                self.transport.write(TOO_LONG)
+                self.transport.close()
+
+    def on_headers_complete(self) -> None:
+        self._coming, self.idle, self.incomplete = False, False, True
+        self._headers += 1
+        self._set_deadline(BODY)
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        self._coming, self._header, self.incomplete = True, 0, False
+        self._set_deadline(None)
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        if not self.pipeline:
+            self.idle = True
+            if self._coming:
+                self._set_deadline(self.timeout_keep_alive + HEADER)
+        super().on_response_complete()
+
+    def _set_deadline(self, seconds: float | None) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+        close = self.transport.close
+        self._deadline = None if seconds is None else self.loop.call_later(seconds, close)
+
+    # an answer goes
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self.stalled = True
+        self._expect_reading(self.transport.get_write_buffer_size())
+        self.loop.call_soon(self._all.bound_unread)  # once all of it is counted
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self.stalled = False
+        if self._reading is not None:
+            self._reading.cancel()
+
+    def _expect_reading(self, unread: int) -> None:
+        self._reading = self.loop.call_later(STALLED, self._check_reading, unread)
+
+    def _check_reading(self, before: int) -> None:
+        """Go on waiting for who reads fast enough."""
+        unread = self.transport.get_write_buffer_size()
+        if before - unread < LEAST:
+            self.transport.abort()
+        else:
+            self._expect_reading(unread)
