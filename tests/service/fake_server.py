@@ -5,14 +5,16 @@ It plays arms in turn and keeps everything in memory. Faults are used up one per
     ("answer", status, retry_after)   refuse, without doing anything
     ("drop",)                         carry the request out, then break the connection
     ("slow", seconds)                 carry the request out, then answer late
+
+`speaking` serves whatever a function writes, for answers that no server of HTTP would make.
 """
 
 import asyncio
 import json
 import socket
 from collections import deque
-from contextlib import contextmanager
-from threading import Thread
+from contextlib import contextmanager, suppress
+from threading import Event, Thread
 
 import uvicorn
 from fastapi import FastAPI, Request
@@ -201,4 +203,69 @@ def serving(app):
     finally:
         server.should_exit = True
         thread.join()
+        listener.close()
+
+
+class Talk:
+    """A connection to a server that says what a test tells it to.
+
+    Attributes
+    ----------
+    connection : the socket
+    over : set when the test has ended
+    """
+
+    def __init__(self, connection, over):
+        self.connection, self.over = connection, over
+        self._read = connection.makefile("rb")
+
+    def request(self):
+        """The next request: its first line, its headers by name in lower case, and its body."""
+        line, headers = self._read.readline().decode(), {}
+        while (header := self._read.readline().decode().strip()) != "":
+            name, _, value = header.partition(":")
+            headers[name.lower()] = value.strip()
+        return line.strip(), headers, self._read.read(int(headers.get("content-length", 0)))
+
+    def send(self, *parts, pause=0.0):
+        """Send parts, and wait after each; as long as the test runs."""
+        for part in parts:
+            self.connection.sendall(part)
+            if self.over.wait(pause):
+                return
+
+    def answer(self, body=b"[]", status="200 OK", **headers):
+        """Send an answer; names of headers have underscores."""
+        lines = {"Content-Type": "application/json", "Content-Length": len(body), **headers}
+        head = "".join(f"{name.replace('_', '-')}: {lines[name]}\r\n" for name in lines)
+        self.send(f"HTTP/1.1 {status}\r\n{head}\r\n".encode() + body)
+
+
+@contextmanager
+def speaking(talk):
+    """The address of a server that calls `talk` with each connection in a thread, and closes it."""
+    listener, over, threads = socket.create_server(("127.0.0.1", 0)), Event(), []
+    listener.settimeout(0.05)  # to see that the test is over
+
+    def converse(connection):
+        # whoever has asked may be gone
+        with connection, suppress(OSError):
+            connection.settimeout(30)
+            talk(Talk(connection, over))
+
+    def accept():
+        while not over.is_set():
+            with suppress(TimeoutError):
+                threads.append(Thread(target=converse, args=listener.accept()[:1]))
+                threads[-1].start()
+
+    accepting = Thread(target=accept)
+    accepting.start()
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        over.set()
+        accepting.join()
+        for thread in threads:
+            thread.join()
         listener.close()
