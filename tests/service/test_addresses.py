@@ -40,6 +40,7 @@ HIDDEN = """
         *NOT.split(),
         *(None, 7, b"http://host", "", " http://host", "http://host\n", "http://ho st"),
         "http://host/\udc80",
+        *(f"http://{host}" for host in ("a..b", ".a", "-a", 64 * "a", 127 * "a." + "a")),
         "http://host/" + 70_000 * "a",
     ],
 )

@@ -8,7 +8,8 @@ import httpx
 from thrifty.errors import InvalidInput
 
 EXAMPLE = "an address such as http://127.0.0.1:8080"
-_NAME = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9._-]*[A-Za-z0-9_])?\.?")
+_LABEL = "[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
+_NAME = re.compile(rf"(?=.{{1,253}}$){_LABEL}(\.{_LABEL})*\.?")
 
 
 def checked_address(url: object, where: str = "url") -> str:
