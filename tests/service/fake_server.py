@@ -31,6 +31,11 @@ from thrifty.service.server.schemas import (
 
 AT = "2026-01-02T03:04:05.000006Z"
 PAGE = 3  # entries of the log in an answer
+NOTHING = {  # what is counted of an experiment: these tests do not look at it
+    "counts": {"decisions": 0, "rewards": 0, "waiting": 0, "expired": 0},
+    "mean_reward": None,
+    "exploration": {"rounds": 0, "share": 0, "cost": 0, "expected": 0, "expected_rounds": 100},
+}
 
 
 class FakeService:
@@ -102,7 +107,7 @@ def make_app(service):
         authorize(request, "admin")
         if new.name in service.experiments:
             raise Conflict("name", "a name not used before expected")
-        service.experiments[new.name] = new.model_dump() | {"status": "active"}
+        service.experiments[new.name] = new.model_dump() | {"status": "active", **NOTHING}
         return service.experiments[new.name]
 
     @app.get(base)
@@ -215,9 +220,8 @@ class Talk:
     over : set when the test has ended
     """
 
-    def __init__(self, connection, over):
-        self.connection, self.over = connection, over
-        self._read = connection.makefile("rb")
+    def __init__(self, connection, file, over):
+        self.connection, self._read, self.over = connection, file, over
 
     def request(self):
         """The next request: its first line, its headers by name in lower case, and its body."""
@@ -242,16 +246,17 @@ class Talk:
 
 
 @contextmanager
-def speaking(talk):
+def speaking(talk, host="127.0.0.1"):
     """The address of a server that calls `talk` with each connection in a thread, and closes it."""
-    listener, over, threads = socket.create_server(("127.0.0.1", 0)), Event(), []
+    family, named = (socket.AF_INET6, f"[{host}]") if ":" in host else (socket.AF_INET, host)
+    listener, over, threads = socket.create_server((host, 0), family=family), Event(), []
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2**16)  # who does not read is felt
     listener.settimeout(0.05)  # to see that the test is over
 
     def converse(connection):
-        # whoever has asked may be gone
-        with connection, suppress(OSError):
-            connection.settimeout(30)
-            talk(Talk(connection, over))
+        connection.settimeout(30)
+        with connection, connection.makefile("rb") as file, suppress(OSError):
+            talk(Talk(connection, file, over))  # whoever has asked may be gone
 
     def accept():
         while not over.is_set():
@@ -262,7 +267,7 @@ def speaking(talk):
     accepting = Thread(target=accept)
     accepting.start()
     try:
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        yield f"http://{named}:{listener.getsockname()[1]}"
     finally:
         over.set()
         accepting.join()
