@@ -5,14 +5,16 @@ It plays arms in turn and keeps everything in memory. Faults are used up one per
     ("answer", status, retry_after)   refuse, without doing anything
     ("drop",)                         carry the request out, then break the connection
     ("slow", seconds)                 carry the request out, then answer late
+
+`speaking` serves whatever a function writes, for answers that no server of HTTP would make.
 """
 
 import asyncio
 import json
 import socket
 from collections import deque
-from contextlib import contextmanager
-from threading import Thread
+from contextlib import contextmanager, suppress
+from threading import Event, Thread
 
 import uvicorn
 from fastapi import FastAPI, Request
@@ -29,6 +31,11 @@ from thrifty.service.server.schemas import (
 
 AT = "2026-01-02T03:04:05.000006Z"
 PAGE = 3  # entries of the log in an answer
+NOTHING = {  # what is counted of an experiment: these tests do not look at it
+    "counts": {"decisions": 0, "rewards": 0, "waiting": 0, "expired": 0},
+    "mean_reward": None,
+    "exploration": {"rounds": 0, "share": 0, "cost": 0, "expected": 0, "expected_rounds": 100},
+}
 
 
 class FakeService:
@@ -100,7 +107,7 @@ def make_app(service):
         authorize(request, "admin")
         if new.name in service.experiments:
             raise Conflict("name", "a name not used before expected")
-        service.experiments[new.name] = new.model_dump() | {"status": "active"}
+        service.experiments[new.name] = new.model_dump() | {"status": "active", **NOTHING}
         return service.experiments[new.name]
 
     @app.get(base)
@@ -201,4 +208,69 @@ def serving(app):
     finally:
         server.should_exit = True
         thread.join()
+        listener.close()
+
+
+class Talk:
+    """A connection to a server that says what a test tells it to.
+
+    Attributes
+    ----------
+    connection : the socket
+    over : set when the test has ended
+    """
+
+    def __init__(self, connection, file, over):
+        self.connection, self._read, self.over = connection, file, over
+
+    def request(self):
+        """The next request: its first line, its headers by name in lower case, and its body."""
+        line, headers = self._read.readline().decode(), {}
+        while (header := self._read.readline().decode().strip()) != "":
+            name, _, value = header.partition(":")
+            headers[name.lower()] = value.strip()
+        return line.strip(), headers, self._read.read(int(headers.get("content-length", 0)))
+
+    def send(self, *parts, pause=0.0):
+        """Send parts, and wait after each; as long as the test runs."""
+        for part in parts:
+            self.connection.sendall(part)
+            if self.over.wait(pause):
+                return
+
+    def answer(self, body=b"[]", status="200 OK", **headers):
+        """Send an answer; names of headers have underscores."""
+        lines = {"Content-Type": "application/json", "Content-Length": len(body), **headers}
+        head = "".join(f"{name.replace('_', '-')}: {lines[name]}\r\n" for name in lines)
+        self.send(f"HTTP/1.1 {status}\r\n{head}\r\n".encode() + body)
+
+
+@contextmanager
+def speaking(talk, host="127.0.0.1"):
+    """The address of a server that calls `talk` with each connection in a thread, and closes it."""
+    family, named = (socket.AF_INET6, f"[{host}]") if ":" in host else (socket.AF_INET, host)
+    listener, over, threads = socket.create_server((host, 0), family=family), Event(), []
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2**16)  # who does not read is felt
+    listener.settimeout(0.05)  # to see that the test is over
+
+    def converse(connection):
+        connection.settimeout(30)
+        with connection, connection.makefile("rb") as file, suppress(OSError):
+            talk(Talk(connection, file, over))  # whoever has asked may be gone
+
+    def accept():
+        while not over.is_set():
+            with suppress(TimeoutError):
+                threads.append(Thread(target=converse, args=listener.accept()[:1]))
+                threads[-1].start()
+
+    accepting = Thread(target=accept)
+    accepting.start()
+    try:
+        yield f"http://{named}:{listener.getsockname()[1]}"
+    finally:
+        over.set()
+        accepting.join()
+        for thread in threads:
+            thread.join()
         listener.close()

@@ -5,7 +5,6 @@ import socket
 import time
 from hashlib import sha256
 
-import httpx
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,8 +13,10 @@ import thrifty as th
 from tests.service.fake_server import AT, FakeService, make_app, serving
 from thrifty.errors import InvalidInput, ServiceError, Unreachable
 from thrifty.service.client.client import RemoteExperiment
+from thrifty.service.client.outcomes import Reply, read_reply
 from thrifty.service.client.replies import RemoteDecision
-from thrifty.service.client.transports import failure
+from thrifty.service.client.requests import Request
+from thrifty.service.client.transports import Connection
 from thrifty.service.server.refusals import Conflict
 from thrifty.service.storage.tokens import Token
 
@@ -25,6 +26,7 @@ SETS = th.ActionSets(
     arm_names=[["banner", "video"], ["banner", "small"]],
 )
 FEATURES = [[0.3, 1.0], [0.8, 0.2]]
+TOKENS = ("", "th_secret\n", "th_secret ", " th_secret", "th_secr\u00e9t", "th_\x00secret")
 
 
 @pytest.fixture(scope="module")
@@ -276,6 +278,18 @@ def test_a_token_is_sent_and_not_shown(service, running):
         assert client.create("shop", dimension=2).name == "shop"
 
 
+@pytest.mark.parametrize(
+    ("url", "host", "target"),
+    [
+        ("http://[::1]:8080", "[::1]:8080", b"/v1/experiments"),
+        ("https://Example.org:443/a b/;c/", "example.org", b"/a%20b/;c/v1/experiments"),
+    ],
+)
+def test_an_address_has_its_host_and_its_path_in_each_request(url, host, target):
+    _, call = Connection(url, None, 1.0, 0).start(Request("GET", "/v1/experiments", list))
+    assert (call["headers"]["Host"], call["url"].target) == (host, target)
+
+
 def test_names_are_quoted_in_paths(service, client):
     client.create("a b~c", dimension=2).choose(FEATURES, id="d e")
     client.experiment("a b~c").explain("d e")
@@ -313,13 +327,17 @@ def test_bad_arguments_are_refused_before_anything_is_sent(service, shop, call, 
         ({"url": "http://user:word@host"}, "url: .* without user, query or fragment"),
         ({"timeout": 0}, "timeout: a positive number expected, got 0"),
         ({"retries": -1}, "retries: a whole number of at least 0 expected, got -1"),
-        ({"token": "th_a\nb"}, "token: text such as th_... expected, got 'str'"),
+        ({"token": b"th_a"}, "token: text such as th_... expected, got 'bytes'"),
+        *(({"token": token}, "token: must be letters, digits and signs") for token in TOKENS),
+        ({"timeout": 1e308}, "timeout: must be at most 86,400 seconds"),
+        ({"retries": 10**400}, "retries: must be at most 1,000"),
     ],
 )
 @pytest.mark.parametrize("kind", [th.Client, th.AsyncClient])
 def test_a_client_checks_what_it_is_given(kind, arguments, message):
-    with pytest.raises(InvalidInput, match=f"^{message}"):
+    with pytest.raises(InvalidInput, match=f"^{message}") as refused:
         kind(**{"url": "http://127.0.0.1:8080", **arguments})
+    assert "secr" not in str(refused.value)
 
 
 def test_each_decision_has_an_id_of_its_own():
@@ -403,6 +421,6 @@ def test_where_no_service_runs():
 
 
 def test_an_error_about_a_token_says_how_to_pass_one():
-    refused = {"error": {"where": "Authorization", "message": "a token is needed"}}
-    error = failure(httpx.Response(401, json=refused))
-    assert "THRIFTY_TOKEN" in str(error)
+    refused = b'{"error": {"where": "Authorization", "message": "a token is needed"}}'
+    failed = read_reply(Request("GET", "/", list), Reply(401, {}, refused))
+    assert "THRIFTY_TOKEN" in str(failed.error)

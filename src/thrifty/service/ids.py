@@ -1,5 +1,6 @@
 """Ids of decisions: UUIDs of version 7 (RFC 9562), which sort by the time they were made."""
 
+import os
 import secrets
 import time
 from threading import Lock
@@ -7,6 +8,16 @@ from threading import Lock
 _VARIANT = {digit: "89ab"[n % 4] for n, digit in enumerate("0123456789abcdef")}
 _lock = Lock()
 _last = 0  # time of the last id, in units of 1 / 4096 milliseconds
+
+
+def _renew_lock() -> None:
+    """Another thread may have held it when the process was forked."""
+    global _lock  # noqa: PLW0603
+    _lock = Lock()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_renew_lock)
 
 
 def new_id() -> str:

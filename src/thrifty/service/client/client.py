@@ -4,7 +4,7 @@ Both make the same requests, which stand here once, and repeat them in the same 
 """
 
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Sequence
-from functools import wraps
+from functools import partial, wraps
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, get_args, overload
 
@@ -59,7 +59,7 @@ class _Client(Generic[E]):
     def __init__(
         self, url: str, token: str | None = None, *, timeout: float = 10.0, retries: int = 5
     ) -> None:
-        MissingPackage.check(f"thrifty.{type(self).__name__}", "httpx", extra="service")
+        MissingPackage.check(f"thrifty.{type(self).__name__}", "httpx", "httpcore", extra="service")
         from thrifty.service.client.transports import AsyncTransport, Connection, Transport
 
         connection = Connection(url, token, timeout, retries)
@@ -69,7 +69,7 @@ class _Client(Generic[E]):
     @sent
     def experiments(self) -> Request[list[Json]]:
         """All experiments: name, status, policy, counts, mean reward, exploration."""
-        return Request("GET", EXPERIMENTS, list)
+        return Request("GET", EXPERIMENTS, replies.read_experiments)
 
     @sent
     def create(
@@ -93,7 +93,11 @@ class _Client(Generic[E]):
         settings: Json = {"policy": policy, "contexts": contexts, "dimension": dimension}
         settings |= {"noise": noise, "rewards": rewards, "seed": seed, "expire": expire}
         body = requests.experiment_body({"name": name, **settings})
-        return Request("POST", EXPERIMENTS, self._made, body, repeatable=False)
+
+        def read(reply: Any) -> E:
+            return self.experiment(replies.read_experiment(reply, name)["name"])
+
+        return Request("POST", EXPERIMENTS, read, body, repeatable=False)
 
     def experiment(self, name: str, *, columns: Sequence[str] | None = None) -> E:
         """An experiment by name; nothing is sent.
@@ -102,9 +106,6 @@ class _Client(Generic[E]):
         taken by name. Without them they are taken as they come.
         """
         return self._experiment(self._transport, name, columns)
-
-    def _made(self, reply: Json) -> E:
-        return self.experiment(reply["name"])
 
     def __repr__(self) -> str:
         return f"<client: {self._transport.connection.url}>"
@@ -134,7 +135,8 @@ class _Experiment:
         kind = "context" if isinstance(context, str) else "features"
         asked = {kind: context, "names": names, "available": available, "id": id}
         body = requests.decision_body(asked, self._columns)
-        return Request("POST", f"{self._path}/decisions", replies.read_decision, body)
+        read = partial(replies.read_decision, id=body["id"])
+        return Request("POST", f"{self._path}/decisions", read, body)
 
     @sent
     def choose_many(self, contexts: Iterable[Any]) -> Request[list[RemoteDecision]]:
@@ -143,35 +145,38 @@ class _Experiment:
         contexts: of each the name or the features, or a mapping with context or features, and
         perhaps names, available and id.
         """
-        body = requests.decision_body
-        bodies = [body(asked, self._columns, f"[{i}].") for i, asked in enumerate(contexts)]
-        read = lambda reply: [*map(replies.read_decision, reply)]  # noqa: E731
+        make = requests.decision_body
+        bodies = [make(asked, self._columns, f"[{i}].") for i, asked in enumerate(contexts)]
+        read = partial(replies.read_decisions, ids=[body["id"] for body in bodies])
         return Request("POST", f"{self._path}/decisions", read, bodies)
 
     @sent
     def learn(self, decision: RemoteDecision | str, reward: float) -> Request[str]:
         """Report the reward of a decision, or of its id: `learned`, or `already` if known."""
         body = requests.reward_body(decision, reward)
-        return Request("POST", f"{self._path}/rewards", lambda reply: reply["status"], body)
+        read = partial(replies.read_reward, id=body["decision"])
+        return Request("POST", f"{self._path}/rewards", read, body)
 
     @sent
     def learn_many(
         self, rewards: Iterable[tuple[RemoteDecision | str, float]]
     ) -> Request[list[str]]:
         """Report pairs of a decision and its reward, all or none; at most 1,000."""
-        read = lambda reply: [entry["status"] for entry in reply]  # noqa: E731
-        return Request("POST", f"{self._path}/rewards", read, requests.reward_bodies(list(rewards)))
+        bodies = requests.reward_bodies(list(rewards))
+        read = partial(replies.read_rewards, ids=[body["decision"] for body in bodies])
+        return Request("POST", f"{self._path}/rewards", read, bodies)
 
     @sent
     def explain(self, decision: RemoteDecision | str) -> Request[RemoteExplanation]:
         """Why an arm was chosen, with the present estimates."""
-        path = f"{self._path}/decisions/{requests.path_part(requests.id_of(decision), 'decision')}"
-        return Request("GET", path, replies.read_explanation)
+        id = requests.id_of(decision)
+        path = f"{self._path}/decisions/{requests.path_part(id, 'decision')}"
+        return Request("GET", path, partial(replies.read_explanation, id=id))
 
     @sent
     def info(self) -> Request[Json]:
         """Settings, counts, estimates and history."""
-        return Request("GET", self._path, dict)
+        return Request("GET", self._path, partial(replies.read_experiment, name=self.name))
 
     @sent
     def change(self, /, **changes: Any) -> Request[Json]:
@@ -198,12 +203,15 @@ class _Experiment:
 
     def _changed(self, changes: Json) -> Request[Json]:
         # only another status may be asked for twice
-        return Request("PATCH", self._path, dict, changes, repeatable=set(changes) <= {"status"})
+        repeatable = set(changes) <= {"status"}
+        read = partial(replies.read_experiment, name=self.name)
+        return Request("PATCH", self._path, read, changes, repeatable)
 
     @sent
     def _page(self, after: int) -> Request[list[RemoteEvent]]:
         """A page of the log."""
-        return Request("GET", f"{self._path}/log?after={after}&format=json", replies.read_log)
+        path = f"{self._path}/log?after={after}&format=json"
+        return Request("GET", path, partial(replies.read_log, after=after))
 
     def __repr__(self) -> str:
         return f"<experiment {self.name!r} of {self._transport.connection.url}>"
@@ -239,7 +247,7 @@ class AsyncRemoteExperiment(_Experiment):
 
 
 class Client(_Client[RemoteExperiment]):
-    """A connection to a service; it may be used by several threads.
+    """A connection to a service; it may be used by several threads, and after a fork.
 
     Each decision gets an id from the client. A request that got no answer, 429 or 503 is made
     again, and gives the same decision.
@@ -248,7 +256,7 @@ class Client(_Client[RemoteExperiment]):
     ----------
     url : of the service, such as http://127.0.0.1:8080
     token : as `thrifty tokens make` has printed it
-    timeout : seconds to wait for the service in each attempt
+    timeout : seconds for each attempt as a whole, at most a day
     retries : attempts after the first; all together take at most (retries + 1) * timeout seconds,
         and the last of them its own timeout
     """
@@ -267,7 +275,7 @@ class Client(_Client[RemoteExperiment]):
 
 
 class AsyncClient(_Client[AsyncRemoteExperiment]):
-    """The same as Client, for asyncio: its methods are awaited.
+    """The same as Client, for asyncio: its methods are awaited, in one event loop or in several.
 
     Parameters
     ----------

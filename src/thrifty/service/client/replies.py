@@ -3,13 +3,16 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from thrifty.display import frame
+from thrifty.errors import shown
 from thrifty.learners.decisions import ArmReport, Explanation
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+
+T = TypeVar("T")
 
 
 class RemoteDecision(NamedTuple):
@@ -67,31 +70,138 @@ class RemoteExplanation(Explanation):
         return self.text
 
 
-def read_decision(reply: Mapping[str, Any]) -> RemoteDecision:
-    """A decision from JSON."""
-    fields = {name: reply[name] for name in RemoteDecision._fields}
-    return RemoteDecision(**fields | {"context": reply["context"] or ""})
+class Mismatch(ValueError):
+    """A reply to another request, as when two processes read from the same connection."""
 
 
-def read_explanation(reply: Mapping[str, Any]) -> RemoteExplanation:
+def _is_of(what: str, asked: object, came: object) -> None:
+    if asked != came:
+        raise Mismatch(f"the answer is about {what} {shown(came)} instead of {shown(asked)}")
+
+
+Kinds = tuple[type, ...]
+_TEXT, _WHOLE, _NUMBER, _NONE = (str,), (int,), (int, float), (type(None),)
+_DECISION = {
+    "id": _TEXT,
+    "seq": _WHOLE,
+    "context": _TEXT + _NONE,
+    "arm": _WHOLE,
+    "name": _TEXT,
+    "label": _TEXT,
+    "probability": _NUMBER + _NONE,
+    "gap": _NUMBER,
+}
+_DETAIL = {"at": _TEXT, "status": _TEXT, "reward": _NUMBER + _NONE, "rewarded_at": _TEXT + _NONE}
+_ARM = {
+    "name": _TEXT,
+    "mean": _NUMBER,
+    "gap": _NUMBER,
+    "error": _NUMBER + _NONE,
+    "pulls": _NUMBER + _NONE,
+    "target": _NUMBER + _NONE,
+}
+_EVENT = {"seq": _WHOLE, "kind": _TEXT, "at": _TEXT, "decision": _TEXT + _NONE, "body": (dict,)}
+_REWARD = {"decision": _TEXT, "status": _TEXT}
+_EXPERIMENT = {"name": _TEXT, "status": _TEXT, "policy": _TEXT, "mean_reward": _NUMBER + _NONE}
+_COUNTS = {"decisions": _WHOLE, "waiting": _WHOLE}  # of these, what commands show
+_EXPLORATION = {"share": _NUMBER, "cost": _NUMBER, "expected": _NUMBER}
+
+
+def _fields(reply: Any, kinds: Mapping[str, Kinds]) -> dict[str, Any]:
+    """Fields of an object; raises TypeError, KeyError or ValueError if one is missing or wrong."""
+    fields = {name: as_kind(dict, reply)[name] for name in kinds}
+    for name, value in fields.items():
+        if type(value) not in kinds[name]:
+            raise TypeError(f"{name} is {shown(value)}")
+        if type(value) is float and not math.isfinite(value):  # JSON may have 1e999
+            raise ValueError(f"{name} is {value}")
+    return fields
+
+
+def as_kind(kind: type[T], reply: Any) -> T:
+    """A reply of this type."""
+    if not isinstance(reply, kind):
+        raise TypeError(f"{kind.__name__} expected, got {shown(reply)}")
+    return reply
+
+
+def read_decision(reply: Any, id: str) -> RemoteDecision:
+    """The decision of an id from JSON."""
+    fields = _fields(reply, _DECISION)
+    _is_of("decision", id, fields["id"])
+    return RemoteDecision(**fields | {"context": fields["context"] or ""})
+
+
+def read_decisions(reply: Any, ids: Sequence[str]) -> list[RemoteDecision]:
+    """The decisions of some ids, in order."""
+    return [read_decision(entry, id) for id, entry in _pairs(ids, reply)]
+
+
+def read_reward(reply: Any, id: str) -> str:
+    """What became of the reward of a decision."""
+    fields = _fields(reply, _REWARD)
+    _is_of("decision", id, fields["decision"])
+    return str(fields["status"])
+
+
+def read_rewards(reply: Any, ids: Sequence[str]) -> list[str]:
+    """What became of the rewards of some decisions, in order."""
+    return [read_reward(entry, id) for id, entry in _pairs(ids, reply)]
+
+
+def _pairs(ids: Sequence[str], reply: Any) -> "zip[tuple[str, Any]]":
+    """Each id with its part of a reply."""
+    if len(as_kind(list, reply)) != len(ids):
+        raise Mismatch(f"the answer has {len(reply):,} parts instead of {len(ids):,}")
+    return zip(ids, reply, strict=True)
+
+
+def read_explanation(reply: Any, id: str) -> RemoteExplanation:
     """A decision with its reason from JSON."""
+    why = _fields(as_kind(dict, reply)["why"], {"text": _TEXT, "arms": (list,)})
     return RemoteExplanation(
-        decision=read_decision(reply["decision"]),
-        arms=tuple(map(_arm, reply["why"]["arms"])),
-        text=reply["why"]["text"],
-        **{name: reply[name] for name in ("at", "status", "reward", "rewarded_at")},
+        decision=read_decision(reply["decision"], id),
+        arms=tuple(map(_arm, why["arms"])),
+        text=why["text"],
+        **_fields(reply, _DETAIL),
     )
 
 
-def _arm(arm: Mapping[str, Any]) -> ArmReport:
-    error = math.inf if arm["error"] is None else arm["error"]
-    pulls, target = arm.get("pulls"), arm.get("target")
-    return ArmReport(arm["name"], arm["mean"], arm["gap"], error, pulls, target)
+def _arm(reply: Any) -> ArmReport:
+    optional = {"pulls": None, "target": None}
+    arm = _fields({**optional, **as_kind(dict, reply)}, _ARM)
+    if arm["error"] is None:
+        arm["error"] = math.inf
+    return ArmReport(*arm.values())
 
 
-def read_log(reply: Sequence[Mapping[str, Any]]) -> list[RemoteEvent]:
-    """A page of the log from JSON."""
-    return [RemoteEvent(**{name: e[name] for name in RemoteEvent._fields}) for e in reply]
+def read_experiment(reply: Any, name: str) -> dict[str, Any]:
+    """An experiment from JSON, as it is."""
+    experiment = _experiment(reply)
+    _is_of("experiment", name, experiment["name"])
+    return experiment
+
+
+def read_experiments(reply: Any) -> list[dict[str, Any]]:
+    """All experiments from JSON, as they are."""
+    return [_experiment(line) for line in as_kind(list, reply)]
+
+
+def _experiment(reply: Any) -> dict[str, Any]:
+    _fields(reply, _EXPERIMENT)
+    _fields(reply["counts"], _COUNTS)
+    _fields(reply["exploration"], _EXPLORATION)
+    return as_kind(dict, reply)
+
+
+def read_log(reply: Any, after: int) -> list[RemoteEvent]:
+    """The entries of a page of the log, which come after a number."""
+    page = [RemoteEvent(**_fields(entry, _EVENT)) for entry in as_kind(list, reply)]
+    for event in page:
+        if event.seq <= after:
+            raise Mismatch(f"the answer has entry {event.seq} of the log after entry {after}")
+        after = event.seq
+    return page
 
 
 def log_frame(events: Sequence[RemoteEvent]) -> "DataFrame":

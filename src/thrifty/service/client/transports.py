@@ -2,25 +2,29 @@
 
 import asyncio
 import random
+import re
 import time
-from typing import Any, TypeVar
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any, TypeVar, cast
 
+import httpcore
 import httpx
 
-from thrifty.errors import InvalidInput, ServiceError, ThriftyError, Unreachable
+from thrifty import __version__
+from thrifty.errors import InvalidInput, Unreachable
 from thrifty.numerics.arrays import positive_number
+from thrifty.service.addresses import checked_address
+from thrifty.service.client.outcomes import Failed, Reply, is_too_large, read_reply
+from thrifty.service.client.pools import AsyncPool, Pool
 from thrifty.service.client.requests import Request
 
 T = TypeVar("T")
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0  # seconds, at most, after the first failure and after any
-REFUSED = (429, 503)  # the request was not carried out
-BROKEN = (502, 504)  # of a proxy, which has lost the server: as if the connection had broken
-Outcome = httpx.Response | httpx.TransportError
-NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
-
-
-class Pause(float):
-    """Seconds to wait before the next attempt."""
+LONGEST_TIMEOUT, MOST_RETRIES = 86_400.0, 1_000  # seconds
+_VISIBLE = re.compile("[!-~]+")
+NOT_SENT = (httpcore.ConnectError, httpcore.ConnectTimeout, httpcore.PoolTimeout)
+ERRORS = (httpcore.NetworkError, httpcore.TimeoutException, httpcore.ProtocolError)
 
 
 class Attempts:
@@ -30,63 +34,72 @@ class Attempts:
         self._left, self._until = retries, time.monotonic() + seconds
         self._pause = FIRST_PAUSE
 
-    def pause(self, error: ThriftyError, least: float = 0.0) -> Pause:
-        """What to wait before the next attempt; raises the error if there is none.
+    def pause(self, failed: Failed) -> float:
+        """Seconds to wait before the next attempt; raises the error if there is none.
 
         The pause doubles from failure to failure, times a random number: clients that failed
-        together do not come back together. least: what the server has asked for.
+        together do not come back together.
         """
-        wait = least + random.uniform(0.5, 1.0) * self._pause
-        if self._left == 0 or time.monotonic() + wait > self._until:
-            raise error
+        wait = failed.least + random.uniform(0.5, 1.0) * self._pause
+        if not failed.again or self._left == 0 or time.monotonic() + wait > self._until:
+            raise failed.error
         self._left -= 1
         self._pause = min(2 * self._pause, LONGEST_PAUSE)
-        return Pause(wait)
+        return wait
 
 
 class Connection:
     """What both ways share: where the service is, and what to do about each outcome."""
 
     def __init__(self, url: str, token: str | None, timeout: float, retries: int) -> None:
-        self.url, self.timeout = _checked_url(url), positive_number(timeout, "timeout")
+        self.url, self.timeout = checked_address(url), positive_number(timeout, "timeout")
+        if self.timeout > LONGEST_TIMEOUT:
+            raise InvalidInput("timeout", f"must be at most {LONGEST_TIMEOUT:,.0f} seconds")
         if isinstance(retries, bool) or not isinstance(retries, int) or retries < 0:
             raise InvalidInput.expected("retries", "a whole number of at least 0", retries)
+        if retries > MOST_RETRIES:
+            raise InvalidInput("retries", f"must be at most {MOST_RETRIES:,}")
         self._retries, self._seconds = retries, (retries + 1) * self.timeout
-        self.headers = {"Accept": "application/json", **_authorization(token)}
+        self._base, self._authorization = httpx.URL(self.url), _authorization(token)
+        self.scheme = self._base.scheme
 
-    def start(self, request: Request[Any], *, closed: bool) -> tuple[Attempts, dict[str, Any]]:
-        """The attempts at a request, and the request as httpx takes it."""
+    def start(self, request: Request[Any]) -> tuple[Attempts, dict[str, Any]]:
+        """The attempts at a request, and the request as httpcore takes it."""
+        base, content = self._base, request.content
+        target = base.raw_path.rstrip(b"/") + request.path.encode("ascii")
+        url = httpcore.URL(
+            scheme=base.raw_scheme, host=base.raw_host, port=base.port, target=target
+        )
+        headers = {
+            "Host": base.netloc.decode("ascii"),
+            "Accept": "application/json",
+            "Accept-Encoding": "identity",
+            "User-Agent": f"thrifty/{__version__}",
+            **self._authorization,
+        }
+        if content is not None:
+            headers["Content-Type"] = "application/json"
+        call = {"method": request.method, "url": url, "headers": headers, "content": content}
+        return Attempts(self._retries, self._seconds), call
+
+    def limits(self, *, closed: bool) -> dict[str, Any]:
+        """Until when an attempt that begins now must have a reply; see deadlines.py."""
         if closed:
             raise Unreachable(f"{self.url}: the client was closed")
-        content = request.content
-        return Attempts(self._retries, self._seconds), {
-            "method": request.method,
-            "url": self.url + request.path,
-            "content": content,
-            "headers": {} if content is None else {"Content-Type": "application/json"},
-        }
+        until = time.monotonic() + self.timeout
+        steps = dict.fromkeys(("connect", "read", "write"), until)
+        return {"timeout": {**steps, "pool": self.timeout}}
 
-    def after(self, attempts: Attempts, request: Request[T], outcome: Outcome) -> T | Pause:
-        """The reply to a request, or a pause before the next attempt; raises what ends it."""
-        if isinstance(outcome, httpx.TransportError):
-            return attempts.pause(self._unreachable(request, outcome))
-        error = failure(outcome)
-        if error is None:
-            try:
-                return request.read(outcome.json())
-            except (KeyError, TypeError, ValueError) as fault:
-                raise no_answer(outcome) from fault
-        if error.status in REFUSED or (error.status in BROKEN and request.repeatable):
-            return attempts.pause(error, asked_pause(outcome))
-        raise error
-
-    def _unreachable(self, request: Request[Any], error: httpx.TransportError) -> Unreachable:
-        """What to say if a connection goes on failing; raised where a repetition could do harm."""
+    def failed(self, request: Request[Any], error: Exception) -> Failed:
+        """An attempt that got no reply; it is the last where a repetition could do harm."""
         what, sent = str(error) or type(error).__name__, not isinstance(error, NOT_SENT)
+        if isinstance(error, httpcore.TimeoutException):
+            what = f"no answer within {self.timeout:g} s"
         if sent and not request.repeatable:
-            raise Unreachable(f"{self.url}: {what}; whether the change was made is not known")
+            message = f"{self.url}: {what}; whether the change was made is not known"
+            return Failed(Unreachable(message), again=False)
         hint = "" if sent else "; is the service running there?"
-        return Unreachable(f"{self.url}: {what}{hint}")
+        return Failed(Unreachable(f"{self.url}: {what}{hint}"), again=True)
 
 
 class Transport:
@@ -94,24 +107,36 @@ class Transport:
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
-        self._http = httpx.Client(headers=connection.headers, timeout=connection.timeout)
+        self._pool, self._closed = Pool(connection.scheme), False
 
     def send(self, request: Request[T]) -> T:
         """Send a request, perhaps several times, and read the reply."""
-        attempts, arguments = self.connection.start(request, closed=self._http.is_closed)
+        attempts, call = self.connection.start(request)
         while True:
-            try:
-                outcome: Outcome = self._http.request(**arguments)
-            except httpx.TransportError as error:
-                outcome = error
-            reply = self.connection.after(attempts, request, outcome)
-            if not isinstance(reply, Pause):
-                return reply
-            time.sleep(reply)
+            outcome = self._attempt(request, call)
+            if not isinstance(outcome, Failed):
+                return outcome
+            time.sleep(attempts.pause(outcome))
+
+    def _attempt(self, request: Request[T], call: dict[str, Any]) -> T | Failed:
+        limits, content = self.connection.limits(closed=self._closed), bytearray()
+        try:
+            with self._pool.get().stream(**call, extensions=limits) as response:
+                for part in response.iter_stream():
+                    content += part
+                    if is_too_large(content):
+                        break
+                outcome = read_reply(request, _reply(response, content))
+                if isinstance(outcome, Failed) and not outcome.usable:
+                    response.extensions["network_stream"].close()
+                return outcome
+        except ERRORS as error:
+            return self.connection.failed(request, error)
 
     def close(self) -> None:
         """Close all connections."""
-        self._http.close()
+        self._closed = True
+        self._pool.close()
 
 
 class AsyncTransport:
@@ -119,71 +144,54 @@ class AsyncTransport:
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
-        self._http = httpx.AsyncClient(headers=connection.headers, timeout=connection.timeout)
+        self._pool, self._closed = AsyncPool(connection.scheme), False
 
     async def send(self, request: Request[T]) -> T:
         """Send a request, perhaps several times, and read the reply."""
-        attempts, arguments = self.connection.start(request, closed=self._http.is_closed)
+        attempts, call = self.connection.start(request)
         while True:
-            try:
-                outcome: Outcome = await self._http.request(**arguments)
-            except httpx.TransportError as error:
-                outcome = error
-            reply = self.connection.after(attempts, request, outcome)
-            if not isinstance(reply, Pause):
-                return reply
-            await asyncio.sleep(reply)
+            outcome = await self._attempt(request, call)
+            if not isinstance(outcome, Failed):
+                return outcome
+            await asyncio.sleep(attempts.pause(outcome))
+
+    async def _attempt(self, request: Request[T], call: dict[str, Any]) -> T | Failed:
+        limits, content = self.connection.limits(closed=self._closed), bytearray()
+        pool = await self._pool.get()
+        try:
+            async with pool.stream(**call, extensions=limits) as response:
+                reading = cast(AsyncGenerator[bytes, None], response.aiter_stream())
+                async with aclosing(reading) as parts:  # now, not when it is collected
+                    async for part in parts:
+                        content += part
+                        if is_too_large(content):
+                            break
+                outcome = read_reply(request, _reply(response, content))
+                if isinstance(outcome, Failed) and not outcome.usable:
+                    await response.extensions["network_stream"].aclose()
+                return outcome
+        except ERRORS as error:
+            return self.connection.failed(request, error)
 
     async def close(self) -> None:
         """Close all connections."""
-        await self._http.aclose()
+        self._closed = True
+        await self._pool.close()
 
 
-def _checked_url(url: object) -> str:
-    expected = "an address such as http://127.0.0.1:8080"
-    try:
-        parsed = httpx.URL(url) if isinstance(url, str) else None
-    except httpx.InvalidURL:
-        parsed = None
-    if parsed is None or parsed.scheme not in ("http", "https") or not parsed.host:
-        raise InvalidInput.expected("url", expected, url)
-    if parsed.query or parsed.fragment or parsed.userinfo:
-        raise InvalidInput("url", f"pass {expected}, without user, query or fragment")
-    return str(parsed).rstrip("/")
+def _reply(response: httpcore.Response, content: bytearray) -> Reply:
+    headers = {
+        name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers
+    }
+    return Reply(response.status, headers, bytes(content))
 
 
 def _authorization(token: object) -> dict[str, str]:
     """The header that carries a token; errors do not repeat it."""
     if token is None:
         return {}
-    if not isinstance(token, str) or not (token.isascii() and token.isprintable() and token):
+    if not isinstance(token, str):
         raise InvalidInput.expected("token", "text such as th_...", type(token).__name__)
+    if not _VISIBLE.fullmatch(token):
+        raise InvalidInput("token", "must be letters, digits and signs, without spaces")
     return {"Authorization": f"Bearer {token}"}
-
-
-def failure(response: httpx.Response) -> ServiceError | None:
-    """The error in an answer; none if the request was carried out."""
-    if response.is_success:
-        return None
-    try:
-        error = response.json()["error"]
-        where, message = str(error["where"]), str(error["message"])
-    except (KeyError, TypeError, ValueError):
-        return no_answer(response)
-    if response.status_code == 401 and "is needed" in message:
-        message += "; pass one as token=, or to commands as --token or THRIFTY_TOKEN"
-    return ServiceError(message, status=response.status_code, where=where)
-
-
-def no_answer(response: httpx.Response) -> ServiceError:
-    """Something else than a service has answered."""
-    message = f"not an answer of a thrifty service (status {response.status_code})"
-    return ServiceError(message, status=response.status_code)
-
-
-def asked_pause(response: httpx.Response) -> float:
-    """Seconds that the server asks to wait; 0 if it does not say, or gives a date."""
-    try:
-        return max(0.0, float(response.headers.get("Retry-After", 0)))
-    except ValueError:
-        return 0.0

@@ -15,8 +15,9 @@ from sqlalchemy.exc import SQLAlchemyError
 from starlette.exceptions import HTTPException
 
 from thrifty import __version__
-from thrifty.errors import ThriftyError, shortened
-from thrifty.service.server.answers import error_answer
+from thrifty.errors import InvalidInput, ThriftyError, shortened
+from thrifty.service.addresses import checked_address
+from thrifty.service.server.answers import HEADERS, error_answer
 from thrifty.service.server.connections import Connections
 from thrifty.service.server.gate import Gate
 from thrifty.service.server.page_files import page_router
@@ -35,8 +36,9 @@ STARTING = 10.0  # seconds until the store must answer
 # it, and whoever asks again is answered by the next.
 HOP_TIMEOUT = httpx.Timeout(LASTS / 1e6, connect=1.0)
 NOT_CONNECTED = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)  # nothing was sent
-KEPT = ("authorization", "content-type", "accept")  # headers that are passed on
+LARGEST_REPLY = 100_000_000  # bytes that are passed back
 ERRORS = (400, 401, 403, 404, 409, 413, 422, 429, 503, 504)
+STATUSES = (200, 201, 500, *ERRORS)  # of answers in JSON
 # how pydantic names alternatives, such as a decision or a list of them, in the place of an error
 BRANCHES = ("DecisionRequest", "RewardRequest", "list[", "literal[", "constrained-")
 
@@ -76,7 +78,9 @@ class Service:
         self.store, self.own_url = EventStore(store_url), own_url
         self.writer = Writer(self.store, str(uuid4()), own_url)
         self.token_watch = TokenWatch(self.store)
-        self.http = httpx.AsyncClient(timeout=HOP_TIMEOUT)
+        # whom it trusts may be said in the environment, but no proxy: requests carry tokens
+        trusted = httpx.create_ssl_context()
+        self.http = httpx.AsyncClient(timeout=HOP_TIMEOUT, verify=trusted, trust_env=False)
 
     async def pass_on(
         self, request: Request, leader: Elsewhere, method: str, path: str, body: bytes = b""
@@ -84,11 +88,16 @@ class Service:
         """The reply of the server that leads an experiment, to a request on behalf of another."""
         if FORWARDED in request.headers:
             raise Unavailable("experiment", "its leader is changing; try again")
-        headers = {key: request.headers[key] for key in KEPT if key in request.headers}
-        headers[FORWARDED] = "1"
+        target = self._address(leader) + path
+        headers = {FORWARDED: "1", "Accept-Encoding": "identity"}
+        if "authorization" in request.headers:
+            headers["Authorization"] = request.headers["authorization"]
+        if body:
+            headers["Content-Type"] = "application/json"
         try:
-            target = leader.url.rstrip("/") + path
-            return await self.http.request(method, target, content=body, headers=headers)
+            asked = self.http.stream(method, target, content=body, headers=headers)
+            async with asked as reply:
+                return await _checked(reply)
         except Exception as error:  # uvloop has errors of its own for connections that have ended
             if not isinstance(error, httpx.HTTPError):
                 LOG.error("not passed on", exc_info=error)
@@ -97,6 +106,34 @@ class Service:
                 raise NoAnswer("experiment", message) from None
             # all other requests may be made again
             raise Unavailable("experiment", "its leader does not answer; try again") from None
+
+    def _address(self, leader: Elsewhere) -> str:
+        """Where a leader is, as the store says: whoever can write there must not get tokens."""
+        try:
+            address = checked_address(leader.url, "its leader")
+        except InvalidInput as error:
+            LOG.error("not passed on: %s", error)
+            message = "its leader has an address that cannot be used; see the server log"
+            raise Unavailable("experiment", message) from None
+        if address == self.own_url.rstrip("/"):
+            message = "another server has the address of this one; see --url"
+            raise Unavailable("experiment", message)
+        return address
+
+
+async def _checked(reply: httpx.Response) -> httpx.Response:
+    """A reply of another server, once it is read; raises ValueError if no server sends such."""
+    kind = reply.headers.get("content-type", "").partition(";")[0].strip().lower()
+    coding = reply.headers.get("content-encoding", "identity")
+    if reply.status_code not in STATUSES or kind != "application/json" or coding != "identity":
+        what = f"status {reply.status_code}, {shortened(kind)}, {shortened(coding)}"
+        raise ValueError(f"its leader has sent something else than a server does: {what}")
+    content = bytearray()
+    async for part in reply.aiter_raw():
+        content += part
+        if len(content) > LARGEST_REPLY:
+            raise ValueError(f"its leader has sent more than {LARGEST_REPLY:,} bytes")
+    return httpx.Response(reply.status_code, content=bytes(content))
 
 
 def make_app(store_url: str, own_url: str = "") -> FastAPI:
@@ -142,14 +179,14 @@ async def _pass_on(request: Request, leader: Exception) -> Response:
     """Another server leads the experiment: its answer, to the same request."""
     assert isinstance(leader, Elsewhere)
     query = f"?{request.url.query}" if request.url.query else ""
-    path, body = request.scope["raw_path"].decode() + query, await request.body()
+    path = request.scope["raw_path"].decode() + query
+    body = b"" if request.method == "GET" else await request.body()  # which was read as JSON
     try:
         reply = await request.app.state.service.pass_on(request, leader, request.method, path, body)
     except Refusal as error:
         return _refused(request, error)
-    back = {key: reply.headers[key] for key in ("retry-after",) if key in reply.headers}
-    kind = reply.headers.get("content-type")
-    return Response(reply.content, reply.status_code, back, media_type=kind)
+    status = reply.status_code
+    return Response(reply.content, status, HEADERS.get(status), media_type="application/json")
 
 
 def _refused(_: Request, error: Exception) -> Response:

@@ -1,0 +1,110 @@
+"""Pools of connections: each process has its own, and each event loop."""
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator, Callable
+from ssl import SSLContext
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import httpcore
+import httpx
+
+from thrifty.service.client.deadlines import AsyncBackend, Backend
+
+T = TypeVar("T")
+LIMITS: dict[str, Any] = {
+    "max_connections": 100,
+    "max_keepalive_connections": 20,
+    "keepalive_expiry": 4.0,  # seconds: sooner than servers do, which wait for 5 or more
+}
+# What belongs to the process that this one was forked from: neither used nor closed nor collected,
+# since that process goes on using the same sockets.
+_INHERITED: list[object] = []
+
+
+class PerProcess(Generic[T]):
+    """Something that each process makes for itself.
+
+    There is no lock: another thread could hold it when the process is forked.
+    """
+
+    def __init__(self, make: Callable[[], T]) -> None:
+        self._make = make
+        self._made: dict[int, T] = {}  # by process
+
+    def get(self) -> T:
+        """That of this process."""
+        process = os.getpid()  # not all who fork run the hooks of os.register_at_fork
+        if process not in self._made:
+            if self._made:
+                _INHERITED.append(self._made)
+            self._made.setdefault(process, self._make())  # if two threads make one, the first stays
+        return self._made[process]
+
+
+class Pool:
+    """The connections of a process, for several threads."""
+
+    def __init__(self, scheme: str) -> None:
+        def make() -> httpcore.ConnectionPool:
+            backend = Backend()
+            return httpcore.ConnectionPool(_trusted(scheme), network_backend=backend, **LIMITS)
+
+        self._pools = PerProcess(make)
+
+    def get(self) -> httpcore.ConnectionPool:
+        """That of this process."""
+        return self._pools.get()
+
+    def close(self) -> None:
+        """Close the connections of this process."""
+        self.get().close()
+
+
+class _Open(NamedTuple):
+    """The connections of an event loop, and what closes them when the loop ends."""
+
+    pool: httpcore.AsyncConnectionPool
+    end: AsyncGenerator[None, None]
+
+
+Opened = dict[asyncio.AbstractEventLoop, _Open]
+
+
+class AsyncPool:
+    """The connections of each event loop of a process."""
+
+    def __init__(self, scheme: str) -> None:
+        self._scheme = scheme
+        self._loops: PerProcess[Opened] = PerProcess(dict)
+
+    async def get(self) -> httpcore.AsyncConnectionPool:
+        """That of the running loop."""
+        loop, opened = asyncio.get_running_loop(), self._loops.get()
+        if loop not in opened:
+            trusted, backend = _trusted(self._scheme), AsyncBackend()
+            pool = httpcore.AsyncConnectionPool(trusted, network_backend=backend, **LIMITS)
+            opened[loop] = _Open(pool, _until_the_end(opened, loop, pool))
+            await anext(opened[loop].end)  # begins it: the loop knows it from now on
+        return opened[loop].pool
+
+    async def close(self) -> None:
+        """Close the connections of the running loop; other loops close theirs when they end."""
+        if found := self._loops.get().get(asyncio.get_running_loop()):
+            await found.end.aclose()
+
+
+async def _until_the_end(
+    opened: Opened, loop: asyncio.AbstractEventLoop, pool: httpcore.AsyncConnectionPool
+) -> AsyncGenerator[None, None]:
+    """Close a pool in its own loop: asyncio.run ends all generators before it closes the loop."""
+    try:
+        yield
+    finally:
+        opened.pop(loop, None)
+        await pool.aclose()
+
+
+def _trusted(scheme: str) -> SSLContext | None:
+    """Whose certificates are believed: those of certifi, or what SSL_CERT_FILE names."""
+    return httpx.create_ssl_context() if scheme == "https" else None
