@@ -33,7 +33,7 @@ def content_of(learner: "Learner") -> dict[str, Any]:
         "noise": learner.noise,
         **learner.arms.to_json(),
         "settings": asdict(learner.settings),
-        "state": pack(learner.state),
+        "state": pack(learner.state, opened=learner.sets.open),
         "draws": {"normals": normals, "uniforms": uniforms, "used": used},
         "next_id": learner.decisions,
         "pending": [
@@ -104,7 +104,8 @@ def restore(learner: "Learner", content: dict[str, Any]) -> None:
         # up to version 3 of the file the ridge never changed
         ridge = float(learner.state.regression.totals[0].ridge)
         regression["totals"].setdefault("ridge", ridge)
-    unpack(content["state"], learner.state)
+    rows = len(learner.state.ledger.chosen)
+    unpack(content["state"], learner.state, opened=learner.sets.open, rows=rows)
     _restore_draws(learner, content["draws"], content["next_id"])
     for entry in content["pending"]:
         pending = _restore_pending(learner, entry)

@@ -22,7 +22,16 @@ import numpy as np
 
 from thrifty.compiler.compilation import compiled, kernel
 from thrifty.compiler.records import Records
-from thrifty.numerics.arrays import Bools, FixedFloats, FixedInts, Floats, Ints, WorkSpace
+from thrifty.numerics.arrays import (
+    FixedFloats,
+    FixedInts,
+    Floats,
+    Ints,
+    RowBools,
+    RowFloats,
+    RowInts,
+    WorkSpace,
+)
 from thrifty.numerics.inversion import Totals, inversion
 from thrifty.numerics.vectors import fill
 
@@ -40,13 +49,13 @@ class Regression(NamedTuple):
     firsts: FixedInts  # (k,) the first of the w entries of theta that a row is about
     base: Floats  # (d, w) information that no row accounts for: the ridge, pooled, removed arms
     base_sums: Floats  # (d,) sum of x times reward over the same
-    pulls: Ints  # (k,) rewards seen
-    sums: Floats  # (k,) of these rewards
+    pulls: RowInts  # (k,) rewards seen
+    sums: RowFloats  # (k,) of these rewards
     inverse: Floats  # (d, w) V^-1, or the pseudo-inverse
     theta: Floats  # (d,) theta_hat
-    means: Floats  # (k,) <x, theta_hat>
-    norms: Floats  # (k,) ||x||^2 in V^-1
-    outside: Bools  # (k,) whether an arm lies outside the span of V
+    means: RowFloats  # (k,) <x, theta_hat>
+    norms: RowFloats  # (k,) ||x||^2 in V^-1
+    outside: RowBools  # (k,) whether an arm lies outside the span of V
     totals: Records  # (1,) of Totals
     step: WorkSpace  # (d,) V^-1 times a vector
     difference: WorkSpace  # (w,) of two rows
