@@ -143,7 +143,9 @@ def _restore_pending(learner: "Learner", entry: dict[str, Any]) -> Pending:
     expect(_is_index(entry["label"], len(labels)), where, "the index of a label", entry["label"])
     features, width = None, sets.rows.shape[1]
     if removed:
-        features = finite_numbers(_from_text(entry["features"]), f"{where}: features")
+        numbers = _from_text(entry["features"])
+        finite_numbers(numbers, f"{where}: features")
+        features = np.array(numbers, dtype=np.float64)  # to the last bit: -0.0 stays -0.0
         expect(features.shape == (width,), where, f"{width} features", features)
     counted = None if sets.open else _counted_of(sets, entry, context, removed)
     decision = Decision(id, context, arm, name, label, gap, chance)
