@@ -115,12 +115,15 @@ def start_regression(
 
 
 def carry_regression(old: Regression, new: Regression, where: Ints) -> None:
-    """Copy all that old has seen: row i becomes row where[i], or part of the base if that is -1."""
-    removed = where < 0
-    new.base[:] = old.base + (old.rows[removed].T * old.pulls[removed]) @ old.rows[removed]
-    new.base_sums[:] = old.base_sums + old.rows[removed].T @ old.sums[removed]
-    np.add.at(new.pulls, where[~removed], old.pulls[~removed])
-    np.add.at(new.sums, where[~removed], old.sums[~removed])
+    """Copy all that old has seen: row i becomes row where[i], or part of the base if that is -1.
+
+    Where new pools rewards, all become part of the base.
+    """
+    based = (where < 0) | new.pooled
+    new.base[:] = old.base + (old.rows[based].T * old.pulls[based]) @ old.rows[based]
+    new.base_sums[:] = old.base_sums + old.rows[based].T @ old.sums[based]
+    np.add.at(new.pulls, where[~based], old.pulls[~based])
+    np.add.at(new.sums, where[~based], old.sums[~based])
     new.totals[0].ridge = old.totals[0].ridge
     rebuild(new)
 
