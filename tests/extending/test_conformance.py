@@ -1,12 +1,23 @@
 """Every policy passes the conformance suite, and the suite finds policies that should not pass."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
+import numpy as np
 import pytest
 
 import thrifty as th
-from thrifty.extending import CHECKS, check_policy
+from thrifty.extending import (
+    CHECKS,
+    Choice,
+    Ledger,
+    Regression,
+    WorkSpace,
+    check_policy,
+    choose,
+    implements,
+)
+from thrifty.extending.conformance import check_open_contexts
 from thrifty.policies import POLICIES, Greedy
 
 VARIANTS = [
@@ -106,3 +117,62 @@ def test_changing_arms_reach_every_part_of_a_policy(fault, message):
     check_policy(Faulty())
     with pytest.raises(AssertionError, match=message):
         check_policy(Faulty(fault=fault))
+
+
+class Remembering(NamedTuple):
+    """How many arms were on offer, and the arm that was played."""
+
+    ledger: Ledger
+    regression: Regression
+    last: WorkSpace  # (2,)
+
+
+@implements(choose, Remembering)
+def _play_the_same_of_as_many_arms(state, context, arms):
+    if state.last[0] != arms.size:
+        state.last[0], state.last[1] = arms.size, state.ledger.counters[0].rounds % arms.size
+    return Choice(arms[int(state.last[1])], 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ByNumber(Greedy):
+    """Looks up what it knows of an offer by how many arms it has."""
+
+    name: ClassVar[str] = "by-number"
+
+    def start(self, sets, *, noise, horizon):
+        return Remembering(*super().start(sets, noise=noise, horizon=horizon), np.zeros(2))
+
+
+class Undeclared(NamedTuple):
+    """As for Greedy, and an array about arms that does not say so."""
+
+    ledger: Ledger
+    regression: Regression
+    weights: np.ndarray  # (k,)
+
+
+@implements(choose, Undeclared)
+def _play_the_first_arm(state, context, arms):
+    return Choice(arms[0], 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Weighing(Greedy):
+    """Keeps a number for each arm on offer."""
+
+    name: ClassVar[str] = "weighing"
+
+    def start(self, sets, *, noise, horizon):
+        weights = np.zeros(len(sets.rows))
+        return Undeclared(*super().start(sets, noise=noise, horizon=horizon), weights)
+
+
+def test_a_policy_that_looks_up_an_offer_by_its_size_is_found():
+    with pytest.raises(AssertionError, match="a loaded learner to decide as the one in use does"):
+        check_open_contexts(ByNumber())
+
+
+def test_an_array_about_the_arms_on_offer_must_be_declared():
+    with pytest.raises(th.InvalidInput, match=r"^state\.weights: .* \(17,\) .*\(33,\): declare"):
+        check_open_contexts(Weighing())

@@ -1,6 +1,7 @@
 """Open contexts: features that come at decision time."""
 
 import copy
+import json
 import pickle
 from types import SimpleNamespace
 
@@ -9,6 +10,8 @@ import pytest
 
 import thrifty as th
 from tests.learners.open_play import OPEN, THETA, D, drive
+from thrifty.learners.saving import content_of
+from thrifty.learners.state_files import to_text
 
 
 @pytest.mark.parametrize("spec", OPEN)
@@ -93,6 +96,20 @@ def test_probabilities_are_frequencies(spec):
         assert (np.abs(chosen[played] - trials * p) <= 4.5 * error + 1e-9).all()
         mixed += int((p < 0.9).all())
     assert mixed > 0
+
+
+def test_files_of_version_4_are_read():
+    """They have what was known of the arms of the last offer, which is not used."""
+    learner = th.Thrifty().learner(dimension=D, seed=3)
+    drive(learner, 50)
+    content = content_of(learner)
+    content["state"]["ledger"].update(played=[0] * 17, chosen=[0] * 17)
+    content["state"]["regression"].update(means=[7.0] * 17, norms=[7.0] * 17, outside=[False] * 17)
+    epoch = int(learner.state.schedule[0].epoch)
+    known = {"best": [0], "epochs": [epoch], "losses": [7.0], "improvements": [7.0] * 17}
+    content["state"]["values"] = known
+    document = json.loads(to_text(content)) | {"version": 4}
+    assert drive(th.Learner.load(json.dumps(document).encode()), 50) == drive(learner, 50)
 
 
 def test_probabilities_of_policies_without_random_numbers_and_of_thompson_sampling():

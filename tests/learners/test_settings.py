@@ -132,6 +132,9 @@ def test_a_decision_that_is_refused_lets_none_expire(settings):
         (th.Thrifty(), th.Thrifty(caution=0.0)),
         (th.LinTS(), th.LinTS(scale=1e-9)),
         (th.VIDS(draws="anew", samples=10), th.VIDS(draws="anew", samples=20)),
+        (th.EGreedy(), th.EGreedy(forgetting=1000)),
+        (th.EGreedy(forgetting=1e9), th.EGreedy()),
+        (th.Thrifty(), th.Thrifty(forgetting=1000)),
     ],
 )
 def test_other_parameters_of_a_policy_in_use(opened, before, after):

@@ -18,6 +18,10 @@ from thrifty.compiler.records import Record as Record
 from thrifty.compiler.records import Records as Records
 from thrifty.extending.conformance import CHECKS as CHECKS
 from thrifty.extending.conformance import check_policy as check_policy
+from thrifty.numerics.arrays import RowBools as RowBools
+from thrifty.numerics.arrays import RowFloats as RowFloats
+from thrifty.numerics.arrays import RowInts as RowInts
+from thrifty.numerics.arrays import WorkSpace as WorkSpace
 from thrifty.numerics.regression import Regression as Regression
 from thrifty.numerics.regression import observe as observe
 from thrifty.numerics.regression import start_regression as start_regression

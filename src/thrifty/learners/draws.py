@@ -17,20 +17,20 @@ class Draws:
     normals, uniforms : (BLOCK, n) draws of the present block
     drawn_from : states of both generators before the block
     first : the first decision that uses the block
-    increment : of the generator of normals: it follows from the seed and never changes
+    increment : of the generator of normals: it follows from the seed, also of a learner in a file
     """
 
     normals: Floats
     uniforms: Floats
     drawn_from: tuple[Any, Any]
     first: int
+    increment: int
     _has_normals: bool
     _has_uniforms: bool
 
     def __init__(self, seed: int) -> None:
         _, _, *self._generators = streams(seed, 0)
         self._next = self._states()
-        self.increment: int = self._next[0]["state"]["inc"]
 
     def _states(self) -> tuple[Any, Any]:
         normals, uniforms = self._generators
@@ -50,6 +50,7 @@ class Draws:
             uniforms=uniforms.random((BLOCK, ledger.uniforms.size)),
             drawn_from=before,
             first=made,
+            increment=before[0]["state"]["inc"],
             _next=self._states(),
             _has_normals=ledger.normals.size > 0,
             _has_uniforms=ledger.uniforms.size > 0,

@@ -26,6 +26,7 @@ from thrifty.learners.changes import renumber, with_arm, with_context, without_a
 from thrifty.learners.decisions import Decision, Explanation
 from thrifty.learners.draws import Draws
 from thrifty.learners.features import FeatureMap
+from thrifty.learners.lasting import copy_lasting
 from thrifty.learners.listed import ListedArms
 from thrifty.learners.offer import Offer
 from thrifty.learners.open_contexts import OpenArms, OpenSets
@@ -133,7 +134,8 @@ class Learner:
             decided = self._decide(self._reference, offer[0], offer[1])
             if decided[0] < 0:
                 self._busy = False
-                decided = self._decide_with_room(offer)
+                self._make_room(offer)
+                return self.choose(context, available, names)  # from the start
             decision = self._register(offer, decided)
             self._busy = False
             return decision
@@ -273,7 +275,7 @@ class Learner:
             if isinstance(self.arms, ListedArms):
                 policy.carry(self.state, state, renumber(self.sets, self.sets))
             else:
-                _copy_arrays(self.state, state)
+                copy_lasting(self.state, state)
             self.__dict__.update(self._attached(self.arms, state), policy=policy)
             self._draws.renew(state.ledger, self.decisions)  # as many as it needs now
 
@@ -375,17 +377,14 @@ class Learner:
             "_chances": {},
         }
 
-    def _decide_with_room(self, offer: Offer) -> Decided:
+    def _make_room(self, offer: Offer) -> None:
         """Make room for more arms on offer than ever before, unless they cannot be used."""
         self.arms.check(offer)
         assert isinstance(self.arms, OpenArms)
         enlarged = self.arms.enlarged(len(offer.rows))
         state = self.policy.start(enlarged.sets, noise=self.noise, horizon=None)
-        _copy_arrays(self.state, state)
+        copy_lasting(self.state, state)
         self.__dict__.update(self._attached(enlarged, state))
-        self._busy = True
-        decided: Decided = self._decide(self._reference, offer.place, offer.rows)
-        return decided
 
     def _estimate_chances(self, offer: Offer) -> None:
         """Estimate the probability of each arm on offer.
@@ -507,12 +506,3 @@ def copies(state: Any) -> list[tuple[Any, Any]]:
         elif isinstance(part, np.ndarray):
             pairs.append((part, part.copy()))
     return pairs
-
-
-def _copy_arrays(old: Any, new: Any) -> None:
-    """Copy all but the arrays with an entry for each arm on offer: those are work space."""
-    for before, after in zip(old, new, strict=True):
-        if hasattr(before, "_fields"):
-            _copy_arrays(before, after)
-        elif isinstance(before, np.ndarray) and before.shape == after.shape:
-            after[...] = before

@@ -49,8 +49,8 @@ class OpenSets:
         self.blocks = 1 if features is None else features.blocks
         # the last row is for rewards; ones, since some policies ask for the longest arm
         self.rows: Floats = np.ones((capacity + 1, self.dimension // self.blocks))
-        # one more than can be on offer: a set is never all there is
-        self.offsets: Ints = np.array([0, capacity + 1])
+        # none of the rows is the context's own: those of an offer are never all there is
+        self.offsets: Ints = np.zeros(2, np.int64)
         self.vector_ids: Ints = np.arange(capacity + 1)
 
     def _dimension(self, given: int | None) -> int:

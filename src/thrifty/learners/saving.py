@@ -33,7 +33,7 @@ def content_of(learner: "Learner") -> dict[str, Any]:
         "noise": learner.noise,
         **learner.arms.to_json(),
         "settings": asdict(learner.settings),
-        "state": pack(learner.state),
+        "state": pack(learner.state, opened=learner.sets.open),
         "draws": {"normals": normals, "uniforms": uniforms, "used": used},
         "next_id": learner.decisions,
         "pending": [
@@ -104,7 +104,8 @@ def restore(learner: "Learner", content: dict[str, Any]) -> None:
         # up to version 3 of the file the ridge never changed
         ridge = float(learner.state.regression.totals[0].ridge)
         regression["totals"].setdefault("ridge", ridge)
-    unpack(content["state"], learner.state)
+    rows = len(learner.state.ledger.chosen)
+    unpack(content["state"], learner.state, opened=learner.sets.open, rows=rows)
     _restore_draws(learner, content["draws"], content["next_id"])
     for entry in content["pending"]:
         pending = _restore_pending(learner, entry)
@@ -142,7 +143,9 @@ def _restore_pending(learner: "Learner", entry: dict[str, Any]) -> Pending:
     expect(_is_index(entry["label"], len(labels)), where, "the index of a label", entry["label"])
     features, width = None, sets.rows.shape[1]
     if removed:
-        features = finite_numbers(_from_text(entry["features"]), f"{where}: features")
+        numbers = _from_text(entry["features"])
+        finite_numbers(numbers, f"{where}: features")
+        features = np.array(numbers, dtype=np.float64)  # to the last bit: -0.0 stays -0.0
         expect(features.shape == (width,), where, f"{width} features", features)
     counted = None if sets.open else _counted_of(sets, entry, context, removed)
     decision = Decision(id, context, arm, name, label, gap, chance)

@@ -8,28 +8,28 @@ the range of every index and count (numerics/arrays.py has the kinds).
 import hashlib
 import json
 import os
-from functools import cache
 from pathlib import Path
-from typing import Any, cast, get_type_hints
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from thrifty.errors import BadFile, InvalidInput
 from thrifty.files import read_whole
-from thrifty.numerics.arrays import ROW_INDICES, UNSAVED
+from thrifty.learners.lasting import PART, lasting_fields
+from thrifty.numerics.arrays import ROW_INDICES
 
-FORMAT, VERSION = "thrifty learner", 4
+FORMAT, VERSION = "thrifty learner", 5
 WORDS = {"inf", "-inf", "nan"}  # numbers that JSON does not have
 MOST = 2**62  # of a count
 
 
-def pack(state: Any) -> dict[str, Any]:
-    """The arrays of a state that change, by name; the rest follows from the policy."""
+def pack(state: Any, *, opened: bool = False) -> dict[str, Any]:
+    """The arrays of a state that last, by name; the rest follows from the policy."""
     packed: dict[str, Any] = {}
-    for name, part, kind in _saved_fields(state):
-        if kind is tuple:
-            packed[name] = pack(part)
+    for name, part, kind in lasting_fields(state, opened=opened):
+        if kind == PART:
+            packed[name] = pack(part, opened=opened)
         elif part.dtype.names:
             packed[name] = {field: _to_lists(part[field])[0] for field in part.dtype.names}
         else:
@@ -37,16 +37,14 @@ def pack(state: Any) -> dict[str, Any]:
     return packed
 
 
-def unpack(packed: Any, state: Any, where: str = "state", rows: int | None = None) -> None:
+def unpack(packed: Any, state: Any, where: str = "state", *, opened: bool, rows: int) -> None:
     """Check packed arrays, and write them into those of a state; rows: how many its ledger has."""
-    if hasattr(state, "ledger"):
-        rows = len(state.ledger.chosen)
     expect(isinstance(packed, dict), where, "an object", packed)
-    for name, part, kind in _saved_fields(state):
+    for name, part, kind in lasting_fields(state, opened=opened):
         expect(name in packed, where, f"a field {name!r}", list(packed))
         value, place = packed[name], f"{where}.{name}"
-        if kind is tuple:
-            unpack(value, part, place, rows)
+        if kind == PART:
+            unpack(value, part, place, opened=opened, rows=rows)
         elif part.dtype.names:
             expect(isinstance(value, dict), place, "an object", value)
             for field in part.dtype.names:
@@ -55,29 +53,9 @@ def unpack(packed: Any, state: Any, where: str = "state", rows: int | None = Non
                 numbers[...] = _checked([value[field]], numbers, f"{place}.{field}")
         else:
             array = _checked(value, part, place)
-            if kind == ROW_INDICES and rows is not None:
+            if kind == ROW_INDICES:
                 expect(not (array >= rows).any(), place, f"indices below {rows}", value)
             part[...] = array
-
-
-def _saved_fields(state: Any) -> list[tuple[str, Any, object]]:
-    """Name, value and kind of the fields that are arrays or named tuples of them, and saved."""
-    fields: list[tuple[str, Any, object]] = []
-    kinds = _kinds(cast(Any, type(state)))
-    for name, part in zip(state._fields, state, strict=True):
-        kind = tuple if hasattr(part, "_fields") else kinds.get(name)
-        if kind is tuple or (isinstance(part, np.ndarray) and kind != UNSAVED):
-            fields.append((name, part, kind))
-    return fields
-
-
-@cache
-def _kinds(state_type: Any) -> dict[str, str]:
-    """What the annotations of a state's fields say about them: UNSAVED or ROW_INDICES."""
-    hints = get_type_hints(state_type, include_extras=True)
-    return {
-        name: hint.__metadata__[0] for name, hint in hints.items() if hasattr(hint, "__metadata__")
-    }
 
 
 def _checked(value: Any, like: NDArray[Any], where: str) -> NDArray[Any]:
@@ -139,7 +117,7 @@ def read(source: str | os.PathLike[str] | bytes) -> dict[str, Any]:
         raise BadFile(f"{path}: written by thrifty 0.1; version 0.2 and later cannot read it")
     if version == 2:  # of 0.2: the same content without a digest
         return document
-    if version not in (3, VERSION):
+    if version not in range(3, VERSION + 1):
         raise BadFile(f"{path}: state version {version!r}; this thrifty reads 2 to {VERSION}")
     content = document.get("learner")
     if not isinstance(content, dict) or document.get("digest") != _digest(json.dumps(content)):

@@ -11,14 +11,19 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
-# What a field of a policy's state holds, where its type does not say it. A state that is read from
-# a file is checked accordingly.
-UNSAVED, ROW_INDICES = "unsaved", "row indices"
+# What a field of a policy's state holds, where its type does not say it: whether it lasts
+# (learners/lasting.py), and how it is checked when it is read from a file.
+UNSAVED, OF_ROWS, ROW_INDICES = "unsaved", "of rows", "row indices"
 FixedFloats = Annotated[Floats, UNSAVED]  # follows from the action sets
 FixedInts = Annotated[Ints, UNSAVED]
 FixedBools = Annotated[Bools, UNSAVED]
 WorkSpace = Annotated[Floats, UNSAVED]  # written before it is read
-Rows = Annotated[Ints, ROW_INDICES]  # indices of rows
+# What is known of rows. It lasts where contexts are listed. Where they are open, rows are those of
+# one decision, and so is this: work space, neither saved nor carried over.
+RowFloats = Annotated[Floats, OF_ROWS]
+RowInts = Annotated[Ints, OF_ROWS]
+RowBools = Annotated[Bools, OF_ROWS]
+Rows = Annotated[Ints, ROW_INDICES]  # the same, of indices of rows
 
 RANGE = 1e-120  # least ratio of two sizes, or of a size to 1; others could overflow when squared
 

@@ -22,7 +22,16 @@ import numpy as np
 
 from thrifty.compiler.compilation import compiled, kernel
 from thrifty.compiler.records import Records
-from thrifty.numerics.arrays import Bools, FixedFloats, FixedInts, Floats, Ints, WorkSpace
+from thrifty.numerics.arrays import (
+    FixedFloats,
+    FixedInts,
+    Floats,
+    Ints,
+    RowBools,
+    RowFloats,
+    RowInts,
+    WorkSpace,
+)
 from thrifty.numerics.inversion import Totals, inversion
 from thrifty.numerics.vectors import fill
 
@@ -40,13 +49,13 @@ class Regression(NamedTuple):
     firsts: FixedInts  # (k,) the first of the w entries of theta that a row is about
     base: Floats  # (d, w) information that no row accounts for: the ridge, pooled, removed arms
     base_sums: Floats  # (d,) sum of x times reward over the same
-    pulls: Ints  # (k,) rewards seen
-    sums: Floats  # (k,) of these rewards
+    pulls: RowInts  # (k,) rewards seen
+    sums: RowFloats  # (k,) of these rewards
     inverse: Floats  # (d, w) V^-1, or the pseudo-inverse
     theta: Floats  # (d,) theta_hat
-    means: Floats  # (k,) <x, theta_hat>
-    norms: Floats  # (k,) ||x||^2 in V^-1
-    outside: Bools  # (k,) whether an arm lies outside the span of V
+    means: RowFloats  # (k,) <x, theta_hat>
+    norms: RowFloats  # (k,) ||x||^2 in V^-1
+    outside: RowBools  # (k,) whether an arm lies outside the span of V
     totals: Records  # (1,) of Totals
     step: WorkSpace  # (d,) V^-1 times a vector
     difference: WorkSpace  # (w,) of two rows
@@ -106,12 +115,15 @@ def start_regression(
 
 
 def carry_regression(old: Regression, new: Regression, where: Ints) -> None:
-    """Copy all that old has seen: row i becomes row where[i], or part of the base if that is -1."""
-    removed = where < 0
-    new.base[:] = old.base + (old.rows[removed].T * old.pulls[removed]) @ old.rows[removed]
-    new.base_sums[:] = old.base_sums + old.rows[removed].T @ old.sums[removed]
-    np.add.at(new.pulls, where[~removed], old.pulls[~removed])
-    np.add.at(new.sums, where[~removed], old.sums[~removed])
+    """Copy all that old has seen: row i becomes row where[i], or part of the base if that is -1.
+
+    Where new pools rewards, all become part of the base.
+    """
+    based = (where < 0) | new.pooled
+    new.base[:] = old.base + (old.rows[based].T * old.pulls[based]) @ old.rows[based]
+    new.base_sums[:] = old.base_sums + old.rows[based].T @ old.sums[based]
+    np.add.at(new.pulls, where[~based], old.pulls[~based])
+    np.add.at(new.sums, where[~based], old.sums[~based])
     new.totals[0].ridge = old.totals[0].ridge
     rebuild(new)
 

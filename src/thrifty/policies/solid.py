@@ -45,7 +45,7 @@ from thrifty.numerics.dense import add_outer, invert_regularised
 from thrifty.numerics.regression import Regression, observe, start_regression
 from thrifty.policies.base import Policy
 from thrifty.policies.shared import parameters
-from thrifty.policies.shared.ledger import Ledger, Renumbering, start_ledger
+from thrifty.policies.shared.ledger import Ledger, Renumbering, is_whole_set, start_ledger
 from thrifty.policies.shared.selection import best_row, draw_arm, greedy_arm
 from thrifty.policies.shared.stubs import Choice, choose, implements, learn
 from thrifty.problem.action_sets import ActionSets
@@ -187,8 +187,8 @@ def _choose(state: State, context: int, arms: Ints) -> Choice:
             saddle.best[m] = best_row(regression.means, offsets[m], offsets[m + 1])
         progress[0].evidence = _hardest_rival(state, regression.inverse).value
         progress[0].current = True
-    all_arms = arms.size == offsets[context + 1] - offsets[context]
-    greedy = saddle.best[context] if all_arms else greedy_arm(regression, arms)
+    whole = is_whole_set(ledger, context, arms)
+    greedy = saddle.best[context] if whole else greedy_arm(regression, arms)
     t = ledger.counters[0].rounds + 1.0
     beta_t = state.level * state.noise**2 * (math.log(t) + state.d_log_log_n)
     if progress[0].evidence > beta_t:

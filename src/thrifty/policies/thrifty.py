@@ -25,7 +25,7 @@ import numpy as np
 
 from thrifty.compiler.compilation import kernel
 from thrifty.compiler.records import Record, Records
-from thrifty.numerics.arrays import Floats, Ints, Rows
+from thrifty.numerics.arrays import Floats, Ints, RowFloats, RowInts, Rows
 from thrifty.numerics.regression import (
     Regression,
     observe,
@@ -35,7 +35,13 @@ from thrifty.numerics.regression import (
 )
 from thrifty.policies.base import Policy
 from thrifty.policies.shared import parameters
-from thrifty.policies.shared.ledger import Ledger, Renumbering, discounted_rounds, start_ledger
+from thrifty.policies.shared.ledger import (
+    Ledger,
+    Renumbering,
+    discounted_rounds,
+    is_whole_set,
+    start_ledger,
+)
 from thrifty.policies.shared.selection import draw_arm, greedy_arm, least_ratio
 from thrifty.policies.shared.stubs import Choice, choose, implements, learn, probability
 from thrifty.problem.action_sets import ActionSets
@@ -131,12 +137,12 @@ class Schedule(Record):
 
 
 class Values(NamedTuple):
-    """What was computed for whole action sets, one context at a time."""
+    """What was computed for the rows of a context; used again if these were all it owns."""
 
     best: Rows  # (M,) the greedy row that it was computed for
-    epochs: Ints  # (M,) when; 0 for never
-    losses: Floats  # (M,) the largest of the improvements
-    improvements: Floats  # (k,) what greedy play may lose to a row in a round
+    epochs: RowInts  # (M,) when; 0 for never
+    losses: RowFloats  # (M,) the largest of the improvements
+    improvements: RowFloats  # (k,) what greedy play may lose to a row in a round
 
 
 class State(NamedTuple):
@@ -273,18 +279,18 @@ def _estimate_noise(state: State, length: float, determined: float) -> None:
 @kernel
 def _is_current(state: State, context: int, arms: Ints, greedy: int) -> bool:
     """Whether the values of a context hold for these arms (n,): all of them, the same greedy."""
-    offsets, values = state.ledger.offsets, state.values
+    values = state.values
     return (
         values.epochs[context] == state.schedule[0].epoch
         and values.best[context] == greedy
-        and arms.size == offsets[context + 1] - offsets[context]
+        and is_whole_set(state.ledger, context, arms)
     )
 
 
 @kernel
 def _evaluate(state: State, context: int, arms: Ints, greedy: int) -> None:
     """Steps 2 and 3 for the rows arms (n,) of a context."""
-    offsets, values, regression = state.ledger.offsets, state.values, state.regression
+    values, regression = state.values, state.regression
     values.losses[context] = 0.0
     for n in range(arms.size):
         row = arms[n]
@@ -293,9 +299,8 @@ def _evaluate(state: State, context: int, arms: Ints, greedy: int) -> None:
         values.improvements[row] = _improvement(gap, error, state.caution)
         values.losses[context] = max(values.losses[context], values.improvements[row])
     values.best[context] = greedy
-    # only values for all arms are used again
-    complete = arms.size == offsets[context + 1] - offsets[context]
-    values.epochs[context] = state.schedule[0].epoch if complete else 0
+    whole = is_whole_set(state.ledger, context, arms)
+    values.epochs[context] = state.schedule[0].epoch if whole else 0
 
 
 @kernel

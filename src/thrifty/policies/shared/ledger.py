@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from thrifty.compiler.compilation import kernel
 from thrifty.compiler.records import Record, Records
-from thrifty.numerics.arrays import FixedInts, Ints, WorkSpace
+from thrifty.numerics.arrays import FixedInts, Ints, RowInts, WorkSpace
 from thrifty.problem.action_sets import ActionSets
 
 
@@ -24,10 +24,11 @@ class Counters(Record):
 class Ledger(NamedTuple):
     """What every policy knows; `record_choice` keeps it up to date."""
 
-    offsets: FixedInts  # (M + 1,) context m owns rows offsets[m] to offsets[m + 1] - 1
+    # (M + 1,) context m owns rows offsets[m] to offsets[m + 1] - 1; an open context owns none
+    offsets: FixedInts
     vector_ids: FixedInts  # (k,) the same number for equal vectors
-    played: Ints  # (v,) choices of each vector, rewarded or not: N_x in the paper
-    chosen: Ints  # (k,) choices of each row
+    played: RowInts  # (v,) choices of each vector, rewarded or not: N_x in the paper
+    chosen: RowInts  # (k,) choices of each row
     visits: Ints  # (M,) rounds in each context: N(m)
     counters: Records  # (1,) of Counters
     normals: WorkSpace  # standard normal draws for this round
@@ -61,6 +62,16 @@ def record_round(ledger: Ledger, context: int) -> None:
     """Count a round, whatever was chosen."""
     ledger.visits[context] += 1
     ledger.counters[0].rounds += 1
+
+
+@kernel
+def is_whole_set(ledger: Ledger, context: int, arms: Ints) -> bool:
+    """Whether rows arms (n,), n > 0, of a context are all that it owns: never if it is open.
+
+    Only what was computed for all rows of a listed context can be used again: the rows of an offer
+    have other features the next time, however many they are.
+    """
+    return arms.size == ledger.offsets[context + 1] - ledger.offsets[context]
 
 
 @kernel

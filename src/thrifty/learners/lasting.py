@@ -1,0 +1,59 @@
+"""What of a policy's state lasts: it is saved, and carried over where a learner gets another state.
+
+The rest follows from the policy and its arms, or is work space. Nothing but the declared kind of a
+field decides it (numerics/arrays.py): its shape would not tell what a policy has learned from what
+it found out about the arms of one decision.
+"""
+
+from functools import cache
+from typing import Any, NamedTuple, cast, get_type_hints
+
+import numpy as np
+
+from thrifty.errors import InvalidInput
+from thrifty.numerics.arrays import OF_ROWS, ROW_INDICES, UNSAVED
+
+PART = "part"  # a named tuple of fields
+
+
+class Field(NamedTuple):
+    """A field of a state that lasts."""
+
+    name: str
+    value: Any  # an array, records, or a named tuple
+    kind: str | None  # PART, ROW_INDICES, OF_ROWS or None
+
+
+def lasting_fields(state: Any, *, opened: bool) -> list[Field]:
+    """The fields of a state that last; opened: whether contexts are open, where no row lasts."""
+    left_out = {UNSAVED, OF_ROWS, ROW_INDICES} if opened else {UNSAVED}
+    fields, kinds = [], _kinds(cast(Any, type(state)))
+    for name, value in zip(state._fields, state, strict=True):
+        kind = PART if hasattr(value, "_fields") else kinds.get(name)
+        if kind == PART or (isinstance(value, np.ndarray) and kind not in left_out):
+            fields.append(Field(name, value, kind))
+    return fields
+
+
+def copy_lasting(old: Any, new: Any, where: str = "state") -> None:
+    """Carry over what lasts, where contexts are open, to a state of the same policy."""
+    pairs = zip(lasting_fields(old, opened=True), lasting_fields(new, opened=True), strict=True)
+    for (name, before, kind), (_, after, _) in pairs:
+        place = f"{where}.{name}"
+        if kind == PART:
+            copy_lasting(before, after, place)
+            continue
+        if before.shape != after.shape:
+            advice = "declare what is about the arms on offer as RowFloats, RowInts or RowBools"
+            message = f"the shape {before.shape} became {after.shape}: {advice}"
+            raise InvalidInput(place, message)
+        after[...] = before
+
+
+@cache
+def _kinds(state_type: Any) -> dict[str, str]:
+    """What the annotations of a state's fields say about them."""
+    hints = get_type_hints(state_type, include_extras=True)
+    return {
+        name: hint.__metadata__[0] for name, hint in hints.items() if hasattr(hint, "__metadata__")
+    }
