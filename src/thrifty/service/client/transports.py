@@ -9,6 +9,7 @@ import httpx
 
 from thrifty.errors import InvalidInput, ServiceError, ThriftyError, Unreachable
 from thrifty.numerics.arrays import positive_number
+from thrifty.service.addresses import checked_address
 from thrifty.service.client.requests import Request
 
 T = TypeVar("T")
@@ -48,7 +49,7 @@ class Connection:
     """What both ways share: where the service is, and what to do about each outcome."""
 
     def __init__(self, url: str, token: str | None, timeout: float, retries: int) -> None:
-        self.url, self.timeout = _checked_url(url), positive_number(timeout, "timeout")
+        self.url, self.timeout = checked_address(url), positive_number(timeout, "timeout")
         if isinstance(retries, bool) or not isinstance(retries, int) or retries < 0:
             raise InvalidInput.expected("retries", "a whole number of at least 0", retries)
         self._retries, self._seconds = retries, (retries + 1) * self.timeout
@@ -137,19 +138,6 @@ class AsyncTransport:
     async def close(self) -> None:
         """Close all connections."""
         await self._http.aclose()
-
-
-def _checked_url(url: object) -> str:
-    expected = "an address such as http://127.0.0.1:8080"
-    try:
-        parsed = httpx.URL(url) if isinstance(url, str) else None
-    except httpx.InvalidURL:
-        parsed = None
-    if parsed is None or parsed.scheme not in ("http", "https") or not parsed.host:
-        raise InvalidInput.expected("url", expected, url)
-    if parsed.query or parsed.fragment or parsed.userinfo:
-        raise InvalidInput("url", f"pass {expected}, without user, query or fragment")
-    return str(parsed).rstrip("/")
 
 
 def _authorization(token: object) -> dict[str, str]:
