@@ -1,5 +1,6 @@
 """Exceptions and warnings. Each message is one line that says what is wrong and what to do."""
 
+import re
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from importlib import import_module
@@ -19,12 +20,20 @@ MOST_LISTED = 20  # names of which all are listed; of more only FEW
 FEW = 5
 MOST_COMPARED = 10_000  # names that are searched for a similar one
 
+_END = r"\S*?(?=['\"),;:.\]}]*(?:\s|$))"  # of a word, without the punctuation after it
+_SECRETS = (
+    (re.compile(rf"(th_[0-9a-f]{{12}}_){_END}"), r"\1***"),  # a token, whole or not
+    (re.compile(rf"(th_)(?=\S{{40}}){_END}"), r"\1***"),  # what was meant as one
+    (re.compile(r"(://[^\s:/@]*:)(?!\d{1,5}/)\S*@"), r"\1***@"),  # a password in a URL, no port
+    (re.compile(r"(?i)(password\s*=\s*)(?:'[^']*'|[^\s&]+)"), r"\1***"),
+)
+
 
 class ThriftyError(Exception):
     """Base of all errors that thrifty raises on purpose."""
 
     def __str__(self) -> str:
-        return escaped(Exception.__str__(self))  # a KeyError's own has quotes
+        return redacted(escaped(Exception.__str__(self)))  # a KeyError's own has quotes
 
 
 class InvalidInput(ThriftyError, ValueError):
@@ -118,6 +127,13 @@ def escaped(text: str) -> str:
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
 
 
+def redacted(text: str) -> str:
+    """Text without what looks like a secret: tokens of the service, passwords in URLs."""
+    for secret, shown in _SECRETS:
+        text = secret.sub(shown, text)
+    return text
+
+
 def first_line(error: object) -> str:
     """The first line of an error's text: libraries explain in the next ones."""
     return str(error).strip().partition("\n")[0]
@@ -125,7 +141,7 @@ def first_line(error: object) -> str:
 
 def shortened(text: str) -> str:
     """Text as one line of at most 60 characters."""
-    return _cut(escaped(text))
+    return _cut(redacted(escaped(text)))
 
 
 def _listed(names: list[str]) -> str:
@@ -140,7 +156,7 @@ def shown(value: object) -> str:
         text = repr(value)
     except Exception as error:  # an integer of thousands of digits, or a user's class
         text = f"{type(value).__name__} without a text ({error})"
-    return _cut(" ".join(text.split()))
+    return _cut(redacted(" ".join(text.split())))
 
 
 def _cut(text: str) -> str:

@@ -3,7 +3,9 @@
 import asyncio
 import os
 import time
-from contextlib import ExitStack, suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
+from uuid import uuid4
 
 import httpx
 import pytest
@@ -15,12 +17,12 @@ from tests.service.load import Account, check, load, make_experiments
 from tests.service.postgres import Postgres
 from tests.service.processes import Server
 from tests.service.test_writer import SETTINGS
-from thrifty.errors import ThriftyError
+from thrifty.errors import InvalidInput, ThriftyError
 from thrifty.service.server import writer as writer_module
 from thrifty.service.server.actions import Create, Decide
 from thrifty.service.server.writer import Writer
 from thrifty.service.storage import leases
-from thrifty.service.storage.leases import LASTS, Leases
+from thrifty.service.storage.leases import LASTS, WATCH, Elsewhere, Heartbeat, Leases
 from thrifty.service.storage.store import Event, EventStore, append, last_seq
 
 pytestmark = [pytest.mark.kills, pytest.mark.postgres]
@@ -207,6 +209,99 @@ def test_a_store_that_several_servers_share_needs_an_address_for_each(store):
     done = thrifty("serve", "--store", store, "--host", "0.0.0.0")
     assert done.returncode == 2
     assert done.stderr.startswith("thrifty: --url: other servers of the store")
+
+
+def test_a_second_server_with_the_same_address_is_refused(servers, store):
+    leader, _ = leader_of(servers)
+    for url in (leader.url, f"{leader.url}/", leader.url.replace("http", "HTTP")):
+        done = thrifty("serve", "--store", store, "--port", "0", "--url", url)
+        assert (done.returncode, done.stderr) == (
+            2,
+            f"thrifty: --url {leader.url}: another server of this store uses it; "
+            "give each one its own address\n",
+        )
+    assert leader_of(servers)[0] is leader
+
+
+def test_a_server_that_was_killed_leads_again_at_once(servers):
+    leader, _ = leader_of(servers)
+    leader.kill()
+    leader.start()
+    asked = httpx.post(f"{leader.url}/v1/experiments/listed/decisions", json={"context": "a"})
+    assert asked.status_code == 200
+    assert leader_of(servers)[0] is leader
+
+
+@pytest.fixture
+def claims(store):
+    """Makes servers' leases for one address, each with an end that its renewals come to."""
+    opened, url = [], f"http://{uuid4()}"
+
+    def make(holder):
+        opened.append(EventStore(store))
+        return Leases(opened[-1], holder, url)
+
+    yield make
+    for one in opened:
+        one.close()
+
+
+@contextmanager
+def renewed(leases):
+    """As by a server that is at work."""
+    beat = Heartbeat(leases, lambda: True)
+    beat.start()
+    yield
+    beat.stop()
+
+
+def seconds_to_claim(leases):
+    begun = time.monotonic()
+    leases.claim_address()
+    return time.monotonic() - begun
+
+
+def test_an_address_is_free_when_its_server_has_gone(claims):
+    first, second, third = (claims(holder) for holder in ("first", "second", "third"))
+    assert seconds_to_claim(first) < 0.5
+    with renewed(first), pytest.raises(InvalidInput, match="another server of this store uses it"):
+        second.claim_address()
+    assert seconds_to_claim(second) < WATCH / 1e6 + 1  # the first was killed
+    with second.store.begin() as connection:
+        second.release(connection)
+    assert seconds_to_claim(third) < 0.5
+
+
+def test_of_two_that_claim_an_address_together_one_gets_it(claims):
+    def claim(leases):
+        with suppress(InvalidInput):
+            leases.claim_address()
+            with renewed(leases):
+                time.sleep(2 * WATCH / 1e6)
+            return leases.holder
+
+    for _ in range(3):
+        both = [claims(str(uuid4())) for _ in range(2)]
+        with ThreadPoolExecutor() as pool:
+            assert sum(one is not None for one in pool.map(claim, both)) == 1
+
+
+def test_a_server_that_lost_its_address_takes_nothing_from_the_new_one(claims):
+    paused, active = claims("paused"), claims("active")
+    paused.claim_address()
+    active.claim_address()  # when the first was silent for long enough
+    with active.store.begin() as connection:
+        active.acquire(connection, "contested")
+    with paused.store.begin() as connection, pytest.raises(Elsewhere):
+        paused.acquire(connection, "contested")
+
+
+@pytest.mark.parametrize("url", ["a.example.com", "ftp://a", "http://joe:secret@a", "http://a?b"])
+def test_an_address_is_checked(url):
+    done = thrifty("serve", "--url", url)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert done.stderr.startswith("thrifty: --url: ")
+    assert "secret" not in done.stderr
 
 
 def answers(writer, action):

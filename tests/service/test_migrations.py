@@ -13,7 +13,8 @@ from tests.service.servers import audit_all
 from thrifty.service.server.experiment import Experiment
 from thrifty.service.server.loading import code
 from thrifty.service.storage import tables
-from thrifty.service.storage.store import MIGRATIONS, EventStore
+from thrifty.service.storage.databases import MIGRATIONS
+from thrifty.service.storage.store import EventStore
 
 RELEASED = ["0001", "0002"]
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from thrifty.cli import experiments, lookups, serving, studies
-from thrifty.errors import InvalidInput, ThriftyError, escaped
+from thrifty.errors import InvalidInput, ThriftyError, escaped, redacted
 
 _TYPES = {"float_parsing": "a number", "int_parsing": "a whole number"}  # errors of pydantic
 
@@ -95,4 +95,4 @@ def _sentence(error: Exception) -> str:
 
 
 def _say(message: object) -> None:
-    print(f"thrifty: {escaped(str(message))}", file=sys.stderr)
+    print(f"thrifty: {redacted(escaped(str(message)))}", file=sys.stderr)

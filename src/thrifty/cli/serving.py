@@ -1,7 +1,7 @@
 """Commands of the decision service: serve, audit, tokens."""
 
 import sys
-from contextlib import closing
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Exit, Option, Typer
@@ -11,7 +11,7 @@ from thrifty.report.wording import count
 
 if TYPE_CHECKING:
     from thrifty.service.server.auditing import Audit
-    from thrifty.service.storage.store import EventStore
+    from thrifty.service.storage.store import EventStore, Use
 
 StoreUrl = Annotated[
     str, Option("--store", metavar="URL", help="A SQLite file, or postgresql://USER@HOST/NAME.")
@@ -20,12 +20,12 @@ DEFAULT_STORE = "thrifty.db"
 PACKAGES = ["alembic", "fastapi", "httpx", "prometheus_client", "pyarrow", "sqlalchemy", "uvicorn"]
 
 
-def _opened(command: str, url: str, *, must_exist: bool = True) -> "closing[EventStore]":
-    """The store of a command, closed at the end."""
+def _opened(command: str, url: str, use: "Use") -> "AbstractContextManager[EventStore]":
+    """The store of a command."""
     MissingPackage.check(command, *PACKAGES, extra="service")
-    from thrifty.service.storage.store import EventStore
+    from thrifty.service.storage.store import open_store
 
-    return closing(EventStore(url, must_exist=must_exist))
+    return open_store(url, use)
 
 
 tokens = Typer(help="Tokens of the service: who may decide, reward, read, administrate.")
@@ -59,7 +59,7 @@ def audit(
     store: StoreUrl = DEFAULT_STORE,
 ) -> None:
     """Compute every decision in the log again; exit code 1 if one differs by a single bit."""
-    with _opened("thrifty audit", store) as opened, opened.reading() as connection:
+    with _opened("thrifty audit", store, "read") as opened, opened.reading() as connection:
         from thrifty.service.server.auditing import audit as replayed
         from thrifty.service.storage.store import last_seq, statuses
         from thrifty.studies.progress import progress_bar
@@ -69,7 +69,7 @@ def audit(
             if name not in names:
                 raise UnknownName("experiment", name, names)
         if not names:
-            print(f"{escaped(store)} has no experiments")
+            print(f"{opened} has no experiments")
         for name in experiments or names:
             with progress_bar(f"replaying {name}", last_seq(connection, name)) as bar:
                 result = replayed(connection, name, bar.advance)
@@ -96,8 +96,7 @@ def make(
     store: StoreUrl = DEFAULT_STORE,
 ) -> None:
     """Make a token and print it. It is not shown again."""
-    made = _opened("thrifty tokens", store, must_exist=False)
-    with made as opened, opened.begin() as connection:
+    with _opened("thrifty tokens", store, "add") as opened, opened.begin() as connection:
         from thrifty.service.storage.tokens import has_admin, make_token
 
         print(make_token(connection, name, scope))
@@ -109,7 +108,7 @@ def make(
 @tokens.command("list")
 def list_all(store: StoreUrl = DEFAULT_STORE) -> None:
     """List all tokens, without their secrets."""
-    with _opened("thrifty tokens", store) as opened, opened.reading() as connection:
+    with _opened("thrifty tokens", store, "read") as opened, opened.reading() as connection:
         from thrifty.cli.printing import print_tokens
         from thrifty.service.storage.tokens import list_tokens
 
@@ -122,7 +121,7 @@ def revoke(
     store: StoreUrl = DEFAULT_STORE,
 ) -> None:
     """Revoke a token: servers refuse it within a second."""
-    with _opened("thrifty tokens", store) as opened, opened.begin() as connection:
+    with _opened("thrifty tokens", store, "change") as opened, opened.begin() as connection:
         from thrifty.service.storage.tokens import revoke_token
 
         revoke_token(connection, id)

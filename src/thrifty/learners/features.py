@@ -20,8 +20,8 @@ from numpy.typing import ArrayLike
 
 from thrifty.errors import InvalidInput
 from thrifty.numerics.arrays import Floats, Ints, numeric
-from thrifty.problem.frames import check_columns, columns_of, index_names, numbers_of
-from thrifty.problem.names import arm_index, listed_names
+from thrifty.problem.frames import check_columns, columns_of, index_names, numbers_of, strings
+from thrifty.problem.names import arm_index, listed_arms, listed_names
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Columns:
     def _transformed(self, data: Any) -> Floats:
         """Values of the columns, after the transformer."""
         if isinstance(data, Mapping):
-            check_columns([str(name) for name in data], self.names, "features")
+            check_columns(strings(data, "features"), self.names, "features")
             data = [[data[name] for name in self.names]]
         if self.transformer is not None:
             values = self.transformer.transform(data)
@@ -152,7 +152,7 @@ class FeatureMap:
             raise InvalidInput.expected("features", "one row, of the context", values.shape)
         chosen: Sequence[int] = range(len(self.arms))
         if available is not None:
-            chosen = sorted({self._arm_index(arm) for arm in available})
+            chosen = sorted({self._arm_index(arm) for arm in listed_arms(available)})
             if not chosen:
                 raise InvalidInput.expected("available", "at least one arm", available)
         features = self._of_arms(values.repeat(len(chosen), axis=0), chosen)

@@ -14,7 +14,7 @@ from thrifty.learners.step import Decided, decide, observe_listed, update
 from thrifty.numerics.arrays import Floats, Ints, check_range
 from thrifty.policies.shared.ledger import Renumbering
 from thrifty.problem.action_sets import ActionSets
-from thrifty.problem.names import arm_index
+from thrifty.problem.names import arm_index, listed_arms
 
 if TYPE_CHECKING:
     from thrifty.learners.learner import Learner
@@ -183,8 +183,7 @@ class ListedArms:
 
     def _available(self, m: int, available: Collection[str | int]) -> Ints:
         """Rows (n,) of a context that are on offer, in order."""
-        if isinstance(available, str) or not isinstance(available, Collection | np.ndarray):
-            raise InvalidInput.expected("available", "a list of arms", available)
+        available = listed_arms(available)
         if len(available) == len(self.rows[m]) and all(
             isinstance(flag, bool | np.bool_) for flag in available
         ):

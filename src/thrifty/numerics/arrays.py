@@ -30,6 +30,9 @@ RANGE = 1e-120  # least ratio of two sizes, or of a size to 1; others could over
 
 def numeric(values: ArrayLike, where: str, expected: str) -> Floats:
     """Values as a contiguous float array of any shape; where and expected go into the error."""
+    parts = values if isinstance(values, list | tuple) else [values]
+    if any(isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part) for part in parts):
+        raise InvalidInput(where, "has masked values, which would be read: fill or drop them")
     try:
         array = np.asarray(values)
     except ValueError:  # rows of different lengths

@@ -1,6 +1,6 @@
 """Data frames as features: any object with `columns` and `to_numpy`, such as those of pandas."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,8 +13,18 @@ from thrifty.problem.names import listed_names
 def columns_of(frame: Any) -> tuple[str, ...] | None:
     """The column names of a data frame; None for anything else."""
     if hasattr(frame, "columns") and hasattr(frame, "to_numpy"):
-        return tuple(str(name) for name in frame.columns)
+        return strings(frame.columns, "columns")
     return None
+
+
+def strings(names: Iterable[Any], where: str) -> tuple[str, ...]:
+    """Names of columns, checked: 1 and "1" would be two names of one column."""
+    names = tuple(names)
+    for i, name in enumerate(names):
+        if not isinstance(name, str):
+            hint = "rename the columns, or pass values without names"
+            raise InvalidInput.expected(f"{where}[{i}]", "a string", name, hint=hint)
+    return names
 
 
 class ArmTable(NamedTuple):
@@ -66,7 +76,7 @@ def in_order(values: Any, present: Sequence[str], columns: Sequence[str], where:
 
 def check_columns(present: Sequence[str], columns: Sequence[str], where: str) -> None:
     """Raise InvalidInput unless the same columns are present, in any order."""
-    missing = [name for name in columns if name not in present]
+    missing = [name for name in strings(columns, "columns") if name not in present]
     unknown = [name for name in present if name not in columns]
     if missing or unknown:
         problems = [f"missing {', '.join(missing)}"] if missing else []

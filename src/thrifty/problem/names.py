@@ -1,6 +1,7 @@
 """Names of instances, contexts, arms and policies: text that files can hold, each used once."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -41,6 +42,16 @@ def arm_index(arm: str | int, names: Sequence[str], expected: str) -> int:
     if wrong or not 0 <= arm < len(names):
         raise InvalidInput.expected("arm", expected, arm)
     return int(arm)
+
+
+def listed_arms(available: Any) -> Collection[str | int]:
+    """Arms on offer, as they were given; raises InvalidInput unless they are in a list or so."""
+    single = isinstance(available, str) or not isinstance(available, Collection)
+    if single or (isinstance(available, np.ndarray) and available.ndim == 0):
+        raise InvalidInput.expected("available", "a list of arms", available)
+    if isinstance(available, np.ma.MaskedArray) and np.ma.is_masked(available):
+        raise InvalidInput("available", "has masked values: leave them out")
+    return available
 
 
 def check_distinct(names: Sequence[object], where: str, taken: str) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 from fastapi.responses import Response
 from pydantic_core import to_json
 
-from thrifty.errors import escaped
+from thrifty.errors import escaped, redacted
 
 LATER = {"Retry-After": "1"}
 # of answers to requests without a token, and to those that can be made again
@@ -18,6 +18,6 @@ def answer(content: Any, status: int = 200) -> Response:
 
 
 def error_answer(status: int, where: str, message: str) -> Response:
-    """The answer to every mistake. The place is not repeated in the message."""
-    error = {"where": where, "message": escaped(message.removeprefix(f"{where}: "))}
-    return answer({"error": error}, status)
+    """The answer to every mistake. The place is not repeated in the message, nor are secrets."""
+    message = escaped(message.removeprefix(f"{where}: "))
+    return answer({"error": {"where": redacted(where), "message": redacted(message)}}, status)

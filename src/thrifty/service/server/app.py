@@ -136,12 +136,14 @@ async def _checked(reply: httpx.Response) -> httpx.Response:
     return httpx.Response(reply.status_code, content=bytes(content))
 
 
-def make_app(store_url: str, own_url: str = "") -> FastAPI:
-    """The application; own_url: where other servers reach this one."""
+def make_app(store_url: str, own_url: str = "", started: Service | None = None) -> FastAPI:
+    """The application; own_url: where other servers reach this one; started: if it is there."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        service = await run_in_threadpool(Service, store_url, own_url)
+        service = started
+        if service is None:
+            service = await run_in_threadpool(Service, store_url, own_url)
         app.state.service = service
         service.writer.start()
         service.token_watch.start()

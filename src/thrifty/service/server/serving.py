@@ -4,6 +4,7 @@ import errno
 import gc
 import json
 import logging
+import shlex
 import signal
 import socket
 import sys
@@ -12,12 +13,13 @@ from datetime import UTC, datetime
 import uvicorn
 from fastapi import FastAPI
 
-from thrifty.errors import InvalidInput
-from thrifty.service.server.app import make_app
+from thrifty.errors import InvalidInput, redacted
+from thrifty.service.addresses import checked_address
+from thrifty.service.server.app import Service, make_app
 from thrifty.service.server.connections import MOST, Connection
 from thrifty.service.server.demo import start_visitors
 from thrifty.service.server.guard import is_loopback
-from thrifty.service.storage.store import EventStore
+from thrifty.service.storage.store import open_store
 from thrifty.service.storage.tokens import read_tokens
 
 if sys.platform != "win32":
@@ -36,18 +38,22 @@ def run_server(
     store: str, host: str, port: int, url: str | None, *, demo: bool, json_log: bool
 ) -> None:
     """Serve until a signal ends it."""
+    if url is not None:
+        url = checked_address(url, "--url")
     _check_open(store, host, url, demo=demo)
     listening = _listen(host, port)
     named = f"[{host}]" if ":" in host else host
-    place = f"http://{named}:{listening.getsockname()[1]}/"
-    app = make_app(store, url or place)
+    place = f"http://{named}:{listening.getsockname()[1]}"
+    service = Service(store, url or place.lower())
+    service.writer.memory.leases.claim_address()
+    app = make_app(store, service.own_url, service)
     app.state.connections.most = most_connections()
     config = server_config(app)
     if json_log:
         _log_as_json()
-        LOG.info("the page is at %s", place)
+        LOG.info("the page is at %s/", place)
     else:
-        print(f"thrifty: the page is at {place}  (Ctrl-C ends the service)", file=sys.stderr)
+        print(f"thrifty: the page is at {place}/  (Ctrl-C ends the service)", file=sys.stderr)
     if demo:
         start_visitors(place)
     tune_collector()
@@ -93,15 +99,13 @@ def tune_collector() -> None:
 
 def _check_open(store: str, host: str, url: str | None, *, demo: bool) -> None:
     """Without tokens anybody may do anything: then only this machine may connect."""
-    opened = EventStore(store)
+    with open_store(store) as opened, opened.reading() as connection:
+        open_to_all = read_tokens(connection) is None
     if opened.shared and url is None and host in EVERYWHERE:
         message = f"other servers of the store cannot reach this one at {host}: pass its address"
         raise InvalidInput("--url", message)
-    with opened.reading() as connection:
-        open_to_all = read_tokens(connection) is None
-    opened.close()
     if open_to_all and not is_loopback(host):
-        where = "" if "://" in store else f" --store {store}"  # a URL may hold a password
+        where = "" if opened.shared else f" --store {shlex.quote(str(opened))}"
         first = f"thrifty tokens make NAME --scope admin{where}"
         raise InvalidInput("", f"refusing to listen on {host} without tokens; first run: {first}")
     if demo and not open_to_all:
@@ -132,12 +136,12 @@ class _JsonLines(logging.Formatter):
             "at": datetime.fromtimestamp(record.created, UTC).isoformat(),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": record.getMessage(),
+            "message": redacted(record.getMessage()),
         }
         extra = vars(record)
         content |= {key: extra[key] for key in ("experiment", "fence") if key in extra}
         if record.exc_info:
-            content["error"] = self.formatException(record.exc_info)
+            content["error"] = redacted(self.formatException(record.exc_info))
         return json.dumps(content)
 
 

@@ -3,24 +3,32 @@
 A lease ends unless its holder renews it. The next leader has a greater fence. Every commit reads
 the lease, under a lock, and is refused if the fence is no longer that of the leader: one that was
 paused and woke up too late cannot write.
+
+A server of a shared store also holds a lease of its address: two that others take for one would
+take the experiments from each other.
 """
 
 import logging
+import time
 from collections.abc import Callable, Collection
+from contextlib import suppress
+from hashlib import sha256
 from threading import Event as Flag
 from threading import Thread
 from typing import Literal, NamedTuple
 
 from sqlalchemy import Connection, delete, insert, literal_column
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
-from thrifty.errors import ThriftyError, first_line
+from thrifty.errors import InvalidInput, ThriftyError, first_line
 from thrifty.service.storage.store import EventStore, list_for, now
 from thrifty.service.storage.tables import LEASES
 
 LOG = logging.getLogger("thrifty.service")
 LASTS = 5_000_000  # microseconds without renewal
 BEAT = 1.0  # seconds between renewals while the writer is at work
+WATCH = 1_500_000  # microseconds without renewal after which the server at an address is gone
+LOOK = 0.1  # seconds between looks at whether it is
 PAUSE = 2_000  # milliseconds that a transaction may be silent while it holds leases
 Lock = Literal["key share", "update"] | None
 _COLUMNS = "experiment, holder, url, fence, until"
@@ -56,6 +64,26 @@ class Leases:
         self.store, self.holder, self.url = store, holder, url
         self.fences: dict[str, int] = {}
         self._probe = f":{holder}"  # no experiment has such a name
+        self._address = f"server:{sha256(url.encode()).hexdigest()[:32]}"  # no experiment's name
+
+    def claim_address(self) -> None:
+        """Become the only server at this address; raises InvalidInput if another one is.
+
+        One that has crashed is found by the renewals that do not come. The lease is kept by those
+        of the others.
+        """
+        seen: Lease | None = None
+        while self.store.shared and self._address not in self.fences:
+            with suppress(IntegrityError), self.store.begin() as connection:  # another was faster
+                lease = _read(connection, [self._address], "update").get(self._address)
+                at = self.store.now(connection)
+                if lease is None or min(lease.until, lease.until - LASTS + WATCH) <= at:
+                    self._take(connection, self._address, lease, at)
+                elif seen is not None and seen != lease:
+                    message = "another server of this store uses it; give each one its own address"
+                    raise InvalidInput(f"--url {self.url}", message)
+                seen = lease
+            time.sleep(0 if self._address in self.fences else LOOK)
 
     def acquire(self, connection: Connection, experiment: str) -> None:
         """Become the leader of an experiment; raises Elsewhere if another server is.
@@ -66,16 +94,22 @@ class Leases:
         for lock in (None, "update"):  # leaders do not wait for those who only look
             lease = _read(connection, [experiment], lock).get(experiment)
             at = self.store.now(connection)
-            if lease is not None and not self._is_free(lease, at):
+            if lease is not None and not self._is_free(connection, lease, at):
                 raise Elsewhere(lease.url)
-        fence = 1 if lease is None else lease.fence + 1
-        _write(connection, experiment, Lease(self.holder, self.url, fence, at + LASTS))
-        self.fences[experiment] = fence
+        self._take(connection, experiment, lease, at)
 
-    def _is_free(self, lease: Lease, at: int) -> bool:
+    def _take(self, connection: Connection, name: str, lease: Lease | None, at: int) -> None:
+        fence = 1 if lease is None else lease.fence + 1
+        _write(connection, name, Lease(self.holder, self.url, fence, at + LASTS))
+        self.fences[name] = fence
+
+    def _is_free(self, connection: Connection, lease: Lease, at: int) -> bool:
         """Whether a lease has ended, or is of this server or of one that had its address before."""
-        mine = lease.holder == self.holder or (lease.url == self.url and self.url != "")
-        return mine or lease.until <= at
+        if lease.holder == self.holder or lease.until <= at:
+            return True
+        if lease.url != self.url or not self.url:
+            return False
+        return not self.store.shared or not self.lost(connection, [self._address])
 
     def lost(self, connection: Connection, experiments: Collection[str]) -> list[str]:
         """Those of the experiments that this server does not lead, or no longer.

@@ -3,27 +3,18 @@
 import hashlib
 import time
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import AbstractContextManager
-from pathlib import Path
-from typing import Any, NamedTuple
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, Literal, NamedTuple
 
 import sqlalchemy as sa
-from alembic import command
-from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
-from alembic.util import CommandError
 from pydantic_core import from_json, to_json
 from sqlalchemy import Connection
-from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.exc import SQLAlchemyError
 
-from thrifty.errors import BadFile, InvalidInput, escaped, first_line
+from thrifty.errors import BadFile
+from thrifty.service.storage import databases, urls
 from thrifty.service.storage.tables import EVENTS, EXPERIMENTS, SNAPSHOTS
 
-MIGRATIONS = Path(__file__).parent / "migrations"
-BUSY = 10_000  # milliseconds that a connection waits for another process to leave SQLite
-LONGEST_WAIT = 5_000  # milliseconds that a statement waits for a lock in PostgreSQL
 PAGE = 10_000  # events that are read at once,
 PAGE_BYTES = 16_000_000  # or fewer, if their bodies are longer than this
 # Statements that each group of requests needs: built by SQLAlchemy they take three times as long.
@@ -44,7 +35,6 @@ _FIND = {
     "postgresql": f"SELECT {_EVENT_COLUMNS} FROM events WHERE experiment = %s "
     "AND decision = ANY(%s)",
 }
-_PATIENCE = {"connect_timeout": 5, "tcp_user_timeout": 5_000}  # seconds, milliseconds; of libpq
 _EVENT = tuple(EVENTS.c[key] for key in _KEYS)
 
 
@@ -71,21 +61,37 @@ def now() -> int:
     return time.time_ns() // 1000
 
 
-class EventStore:
-    """A database, migrated to the newest schema; must_exist: do not make a new SQLite file."""
+Use = Literal["serve", "add", "change", "read"]
+_ALLOWED: dict[Use, tuple[databases.Schema, ...]] = {
+    "serve": ("none", "old", "newest"),
+    "add": ("none", "newest"),
+    "change": ("newest",),
+    "read": ("newest",),
+}
 
-    def __init__(self, url: str, *, must_exist: bool = False) -> None:
-        self.engine = _engine(url)
+
+class EventStore:
+    """A database with the newest schema.
+
+    use: "serve" makes its tables or updates them, and "add" makes them only. "change" and "read"
+    need them as they are; "read" writes nothing at all.
+    """
+
+    def __init__(self, url: str, use: Use = "serve") -> None:
+        self.url = urls.parse(url)
+        self.shared = not urls.is_file(self.url)  # whether several machines may use it
+        schema: databases.Schema = "none"
+        if self.shared or urls.check_file(self.url, must_exist=use in ("change", "read")):
+            schema = databases.check_schema(self.url, _ALLOWED[use])
+        if schema != "newest" or use == "serve":  # which must be able to write
+            databases.migrate(self.url)
         # connections of their own: those who read must not keep the writer waiting
-        self._reading = _engine(url).execution_options(reading=True)
-        self.shared = self.engine.dialect.name != "sqlite"  # whether several machines may use it
-        if not self.shared:
-            file = Path(str(self.engine.url.database))
-            if not file.parent.is_dir():
-                raise BadFile(f"{file}: there is no folder {file.parent}; make it first")
-            if must_exist and not file.is_file():
-                raise BadFile(f"{file}: no such file; pass --store with that of the service")
-        migrate(self.engine)
+        connect = databases.connect_to_read if use == "read" else databases.connect
+        self._reading = connect(self.url).execution_options(reading=True)
+        self.engine = self._reading if use == "read" else connect(self.url)
+
+    def __str__(self) -> str:
+        return urls.shown(self.url)
 
     def begin(self) -> AbstractContextManager[Connection]:
         """A transaction: committed at the end, rolled back if an exception leaves it."""
@@ -106,6 +112,22 @@ class EventStore:
         """Close all connections."""
         self.engine.dispose()
         self._reading.dispose()
+
+
+@contextmanager
+def open_store(url: str, use: Use = "serve") -> Iterator[EventStore]:
+    """A store, closed at the end; faults of its database become a sentence."""
+    store = EventStore(url, use)
+    still = use == "read" and not store.shared and databases.is_closed(store.url)
+    seen = databases.changes(store.url) if still else None
+    try:
+        yield store
+        if still and seen != databases.changes(store.url):
+            raise BadFile(f"{store}: was written while it was read; run the command again")
+    except SQLAlchemyError as error:
+        raise databases.unusable(store.url, error) from None
+    finally:
+        store.close()
 
 
 def append(connection: Connection, experiment: str, events: Sequence[Event], head: str) -> str:
@@ -309,67 +331,3 @@ def _intact(row: Any) -> bytes:
     state = bytes(state)
     same = row.digest in (None, hashlib.sha256(state).hexdigest())  # None: of earlier versions
     return state if same else b""
-
-
-def migrate(engine: sa.Engine) -> None:
-    """Bring the schema up to date, from whatever version it has."""
-    config, shown = Config(), engine.url.render_as_string(hide_password=True)
-    config.set_main_option("script_location", str(MIGRATIONS))
-    newest = ScriptDirectory.from_config(config).get_current_head()
-    try:
-        with engine.begin() as connection:
-            if MigrationContext.configure(connection).get_current_revision() == newest:
-                return
-            if engine.dialect.name != "sqlite":  # one server at a time
-                connection.execute(sa.text("SET LOCAL lock_timeout = 0"))
-                connection.execute(sa.text("SELECT pg_advisory_xact_lock(7417117)"))
-            config.attributes["connection"] = connection
-            command.upgrade(config, "head")
-    except CommandError:
-        raise BadFile(f"{shown}: a newer version of thrifty has made it") from None
-    except SQLAlchemyError as error:
-        reason = escaped(first_line(error.args[0]))
-        raise BadFile(f"{shown}: the store cannot be opened: {reason}") from None
-
-
-def _engine(url: str) -> sa.Engine:
-    """A connection pool for a URL; a path is that of a SQLite file."""
-    if "://" not in url:
-        url = f"sqlite:///{url}"
-    try:
-        parsed = make_url(url)
-        if parsed.get_backend_name() == "postgresql":
-            parsed = parsed.set(drivername="postgresql+psycopg")
-            options: Any = {"pool_pre_ping": True, "connect_args": _PATIENCE}
-            engine = sa.create_engine(parsed, hide_parameters=True, **options)
-            sa.event.listen(engine, "connect", _set_up_postgresql)
-            return engine
-        if parsed.get_backend_name() != "sqlite" or not parsed.database:
-            raise ArgumentError
-        engine = sa.create_engine(parsed, hide_parameters=True)
-    except (ArgumentError, NoSuchModuleError):
-        kind = url.partition("://")[0]
-        message = f"{kind}://... is no store: pass a file, or postgresql://user:password@host/name"
-        raise InvalidInput("store", message) from None
-    sa.event.listen(engine, "connect", _set_up_sqlite)
-    sa.event.listen(engine, "begin", _begin_sqlite)
-    return engine
-
-
-def _set_up_postgresql(connection: Any, _record: Any) -> None:
-    """A server that stands still must not keep others waiting for ever."""
-    connection.execute(f"SET lock_timeout = {LONGEST_WAIT}")
-    connection.commit()
-
-
-def _set_up_sqlite(connection: Any, _record: Any) -> None:
-    """Commits reach the disk; readers do not wait for the writer."""
-    connection.isolation_level = None  # transactions are begun by _begin_sqlite
-    for pragma in (f"busy_timeout={BUSY}", "journal_mode=WAL", "synchronous=FULL"):
-        connection.execute(f"PRAGMA {pragma}")
-
-
-def _begin_sqlite(connection: Connection) -> None:
-    """Wait for other writers now, not in the middle of a transaction; readers do not wait."""
-    reading = connection.get_execution_options().get("reading", False)
-    connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")

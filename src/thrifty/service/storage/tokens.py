@@ -9,12 +9,13 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, insert, select
 
-from thrifty.errors import InvalidInput, UnknownName
+from thrifty.errors import InvalidInput, UnknownName, redacted
 from thrifty.service.storage.store import now
 from thrifty.service.storage.tables import LONGEST_NAME, TOKENS
 
 SCOPES = ("decide", "reward", "read", "admin")  # admin includes all others
-_TOKEN = re.compile(r"th_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
+_ID = re.compile(r"[0-9a-f]{12}")
+_TOKEN = re.compile(rf"th_({_ID.pattern})_([A-Za-z0-9_-]{{43}})")
 _HEADER = re.compile(rf"(?i:bearer) +{_TOKEN.pattern}")
 
 
@@ -33,6 +34,8 @@ def make_token(connection: Connection, name: str, scopes: Iterable[str]) -> str:
     """Make a token and return it; it cannot be read again."""
     if not isinstance(name, str) or not name.isprintable() or not 0 < len(name) <= LONGEST_NAME:
         raise InvalidInput.expected("name", f"1 to {LONGEST_NAME} printable characters", name)
+    if redacted(name) != name:
+        raise InvalidInput("name", "pass who the token is for, not a token or a password")
     id, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
     row = {"id": id, "name": name, "digest": _digest(secret), "at": now()}
     connection.execute(insert(TOKENS).values(row | {"scopes": " ".join(_checked_scopes(scopes))}))
@@ -41,8 +44,11 @@ def make_token(connection: Connection, name: str, scopes: Iterable[str]) -> str:
 
 def revoke_token(connection: Connection, id: str) -> None:
     """Revoke a token, given by its id or whole; one that is revoked already stays so."""
-    if whole := _TOKEN.fullmatch(id):
+    if whole := _TOKEN.fullmatch(id.strip()):
         id = whole[1]
+    if not _ID.fullmatch(id := id.strip()):  # not repeated: it may be most of a token
+        what = "12 digits and letters, as `thrifty tokens list` shows it, or the whole token"
+        raise InvalidInput("id", f"pass {what}")
     ids = [token.id for token in list_tokens(connection)]
     if id not in ids:
         raise UnknownName("token", id, ids)

@@ -1,4 +1,4 @@
-"""Migrations run on the connection that store.migrate passes."""
+"""Migrations run on the connection that databases.migrate passes."""
 
 from alembic import context
 
