@@ -4,34 +4,36 @@ import json
 
 import pytest
 
+from tests.command_line import thrifty
 from tests.service.test_experiment import LISTED, Player, settings_of
 from thrifty.cli.serving import audit_sentence
 from thrifty.service.server.auditing import audit
 from thrifty.service.server.loading import load, take_snapshot
 from thrifty.service.storage.store import (
-    EventStore,
+    EMPTY,
     add_experiment,
     append,
     chained,
+    open_store,
     raw_events,
     save_snapshot,
     set_summary,
 )
-from thrifty.service.storage.tables import EVENTS, SNAPSHOTS
+from thrifty.service.storage.tables import EVENTS, EXPERIMENTS, SNAPSHOTS
 
 
 @pytest.fixture
 def logged(tmp_path):
     """A store with the log of an experiment, and who has played it."""
-    store, player = (
-        EventStore(str(tmp_path / "s.db")),
-        Player(settings_of("lints", LISTED)).play(80),
-    )
-    with store.begin() as connection:
-        add_experiment(connection, "tried", player.log[0].at)
-        append(connection, "tried", player.log, "")
-        yield connection, player
-    store.close()
+    with open_store(str(tmp_path / "s.db")) as store, store.begin() as connection:
+        yield connection, write_log(connection)
+
+
+def write_log(connection):
+    player = Player(settings_of("lints", LISTED)).play(80)
+    add_experiment(connection, "tried", player.log[0].at)
+    append(connection, "tried", player.log, EMPTY)
+    return player
 
 
 def rewrite(connection, event, **values):
@@ -214,3 +216,31 @@ def test_a_log_without_events_is_one_line(logged):
     connection, _ = logged
     connection.execute(EVENTS.delete())
     assert audit(connection, "tried").difference == "there is no event"
+
+
+def command(store, *options):
+    done = thrifty("audit", "--store", str(store), *options)
+    return done.returncode, (done.stdout + done.stderr).strip().splitlines()
+
+
+@pytest.mark.slow
+def test_the_command_checks_heads_and_finds_experiments_that_no_list_has(tmp_path):
+    path = tmp_path / "s.db"
+    with open_store(str(path)) as store:
+        with store.begin() as connection:
+            player = write_log(connection)
+            digest, last = audit(connection, "tried").head, player.log[-1].seq
+        code, [line] = command(path)
+        head = line.rpartition("head ")[2]
+        assert (code, head) == (0, f"tried:{last}:{digest[:12]}")
+        assert command(path, "--head", head)[0] == 0
+        code, [line] = command(path, "--head", f"tried:{last}:{'0' * 12}")
+        wrong = f"tried: event {last} differs: its digest does not begin with {'0' * 12}"
+        assert (code, line) == (1, wrong)
+        code, [line] = command(path, "--head", "tried:5")
+        assert (code, line.split(": ")[1]) == (2, "--head")
+        assert command(path, "--head", f"other:1:{'0' * 12}")[0] == 2
+        with store.begin() as connection:
+            connection.execute(EXPERIMENTS.delete())
+        code, [line] = command(path)
+        assert (code, line) == (1, "tried: event 1 differs: it is in no list of experiments")

@@ -23,7 +23,7 @@ from thrifty.service.server.actions import Create, Decide
 from thrifty.service.server.writer import Writer
 from thrifty.service.storage import leases
 from thrifty.service.storage.leases import LASTS, WATCH, Elsewhere, Heartbeat, Leases
-from thrifty.service.storage.store import Event, EventStore, append, last_seq
+from thrifty.service.storage.store import EMPTY, Event, EventStore, append, last_seq
 
 pytestmark = [pytest.mark.kills, pytest.mark.postgres]
 
@@ -149,13 +149,13 @@ def test_a_leader_that_is_paused_while_it_commits_keeps_no_lock(store, monkeypat
         paused.acquire(connection, name)
     with suppress(InternalError), first.begin() as connection:  # its connection was ended
         assert paused.lost(connection, [name]) == []
-        append(connection, name, events[:before], "")
+        append(connection, name, events[:before], EMPTY)
         begun = time.monotonic()  # here it is paused
         with second.begin() as other:
             other.execute(text("SET LOCAL lock_timeout = '10s'"))  # fails instead of waiting
             active.acquire(other, name)
         assert time.monotonic() - begun < LONGEST_GAP / 2
-        append(connection, name, events[before:], "")
+        append(connection, name, events[before:], EMPTY)
     with first.reading() as connection:
         assert last_seq(connection, name) == 0
     with first.begin() as connection:

@@ -10,6 +10,7 @@ from tests.service.postgres import Postgres
 from thrifty.service.server.exports import parquet
 from thrifty.service.storage import store as stores
 from thrifty.service.storage.store import (
+    EMPTY,
     Event,
     EventStore,
     add_experiment,
@@ -33,7 +34,7 @@ def store(tmp_path):
 def test_events_are_written_while_somebody_reads(store):
     def write():
         with store.begin() as connection:
-            append(connection, "one", [Event(1, "created", 0, None, {})], "")
+            append(connection, "one", [Event(1, "created", 0, None, {})], EMPTY)
 
     with store.reading() as connection:
         assert last_seq(connection, "one") == 0
@@ -48,7 +49,7 @@ def test_events_are_written_while_somebody_reads(store):
 
 def test_somebody_reads_while_events_are_written(store):
     with store.begin() as writing:
-        append(writing, "one", [Event(1, "created", 0, None, {})], "")
+        append(writing, "one", [Event(1, "created", 0, None, {})], EMPTY)
         with store.reading() as connection:
             assert statuses(connection) == {"one": "active"}
             assert last_seq(connection, "one") == 0
@@ -60,7 +61,7 @@ def test_two_who_write_take_turns(store):
         number = last_seq(first, "one")
         second = Thread(target=_append_next, args=(store,))
         second.start()
-        append(first, "one", [Event(number + 1, "created", 0, None, {})], "")
+        append(first, "one", [Event(number + 1, "created", 0, None, {})], EMPTY)
     second.join(5)
     with store.reading() as connection:
         assert last_seq(connection, "one") == 2
@@ -70,7 +71,7 @@ def _append_next(store):
     try:
         with store.begin() as connection:
             number = last_seq(connection, "one")
-            append(connection, "one", [Event(number + 1, "changed", 0, None, {})], "")
+            append(connection, "one", [Event(number + 1, "changed", 0, None, {})], EMPTY)
     except SQLAlchemyError:
         return
 
@@ -104,9 +105,8 @@ def _decided(number, size=0):
 @pytest.mark.slow
 def test_a_page_is_bounded_in_events_and_in_bytes(any_store, monkeypatch):
     with any_store.begin() as connection:
-        append(
-            connection, "one", [_decided(k, size=100 if k > 30 else 0) for k in range(1, 41)], ""
-        )
+        events = [_decided(k, size=100 if k > 30 else 0) for k in range(1, 41)]
+        append(connection, "one", events, EMPTY)
     monkeypatch.setattr(stores, "PAGE", 25)
     monkeypatch.setattr(stores, "PAGE_BYTES", 5_000)
     with any_store.reading() as connection:
@@ -125,9 +125,9 @@ def test_a_table_is_written_a_page_at_a_time(any_store, monkeypatch):
     rewards = [Event(10 + k, "reward", 50 + k, f"d{k}", {"reward": k / 2}) for k in (2, 9)]
     given_up = Event(20, "expired", 70, "d4", {"reward": None})
     with any_store.begin() as connection:
-        append(connection, "one", [Event(1, "created", 1, None, {})], "")
-        append(connection, "one", [_decided(k) for k in range(2, 11)], "")
-        append(connection, "one", [*rewards, given_up], "")
+        append(connection, "one", [Event(1, "created", 1, None, {})], EMPTY)
+        append(connection, "one", [_decided(k) for k in range(2, 11)], EMPTY)
+        append(connection, "one", [*rewards, given_up], EMPTY)
     monkeypatch.setattr(stores, "PAGE", 4)
     with any_store.reading() as connection, parquet(connection, "one", 2) as file:
         table = pq.ParquetFile(file)

@@ -1,12 +1,13 @@
 """Commands of the decision service: serve, audit, tokens."""
 
+import re
 import sys
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Exit, Option, Typer
 
-from thrifty.errors import MissingPackage, UnknownName, escaped
+from thrifty.errors import InvalidInput, MissingPackage, UnknownName, escaped
 from thrifty.report.wording import count
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ StoreUrl = Annotated[
     str, Option("--store", metavar="URL", help="A SQLite file, or postgresql://USER@HOST/NAME.")
 ]
 DEFAULT_STORE = "thrifty.db"
+_DIGEST = re.compile("[0-9a-f]{12,64}")
 PACKAGES = ["alembic", "fastapi", "httpx", "prometheus_client", "pyarrow", "sqlalchemy", "uvicorn"]
 
 
@@ -57,26 +59,46 @@ def audit(
         list[str] | None, Argument(metavar="[EXPERIMENT]...", help="By default all.")
     ] = None,
     store: StoreUrl = DEFAULT_STORE,
+    head: Annotated[
+        list[str] | None,
+        Option(metavar="NAME:SEQ:DIGEST", help="That an audit has printed before; repeatable."),
+    ] = None,
 ) -> None:
     """Compute every decision in the log again; exit code 1 if one differs by a single bit."""
+    kept = _heads(head or [])
     with _opened("thrifty audit", store, "read") as opened, opened.reading() as connection:
         from thrifty.service.server.auditing import audit as replayed
-        from thrifty.service.storage.store import last_seq, statuses
+        from thrifty.service.storage.store import last_seq, logged, statuses
         from thrifty.studies.progress import progress_bar
 
-        names, differ = list(statuses(connection)), False
-        for name in experiments or []:
+        listed, differ = statuses(connection), False
+        names = sorted({*listed, *logged(connection)})
+        for name in [*(experiments or []), *kept]:
             if name not in names:
                 raise UnknownName("experiment", name, names)
         if not names:
             print(f"{opened} has no experiments")
         for name in experiments or names:
             with progress_bar(f"replaying {name}", last_seq(connection, name)) as bar:
-                result = replayed(connection, name, bar.advance)
+                result = replayed(connection, name, bar.advance, kept.get(name))
+            if name not in listed and result.seq is None:
+                result = result._replace(seq=1, difference="it is in no list of experiments")
             print(escaped(audit_sentence(name, result)))
             differ |= result.seq is not None
     if differ:
         raise Exit(1)
+
+
+def _heads(given: list[str]) -> dict[str, dict[int, str]]:
+    """Digests that events must have, by experiment and number."""
+    heads: dict[str, dict[int, str]] = {}
+    for text in given:
+        name, _, rest = text.partition(":")
+        seq, _, digest = rest.partition(":")
+        if not (name and seq.isdecimal() and _DIGEST.fullmatch(digest)):
+            raise InvalidInput.expected("--head", "NAME:SEQ:DIGEST, as an audit prints it", text)
+        heads.setdefault(name, {})[int(seq)] = digest
+    return heads
 
 
 def audit_sentence(name: str, result: "Audit") -> str:
@@ -86,7 +108,8 @@ def audit_sentence(name: str, result: "Audit") -> str:
     if result.seq is not None:
         return f"{name}: event {result.seq} differs: {result.difference}{left_out}"
     computed = f"{count(result.decisions, 'decision')}, {count(result.events, 'event')}"
-    return f"{name}: {computed} computed again, all the same{left_out}"
+    head = f"; head {name}:{result.last}:{result.head[:12]}" if result.head else ""
+    return f"{name}: {computed} computed again, all the same{left_out}{head}"
 
 
 @tokens.command("make")

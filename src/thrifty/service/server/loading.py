@@ -15,7 +15,7 @@ from thrifty.errors import ThriftyError
 from thrifty.service.server.experiment import CREATED, UPGRADED, Experiment
 from thrifty.service.server.refusals import Conflict
 from thrifty.service.storage import store
-from thrifty.service.storage.store import Event, Snapshot
+from thrifty.service.storage.store import EMPTY, Event, Head, Snapshot
 
 LOG = logging.getLogger("thrifty.service")
 MOST_NAMED = 100  # refused events that an event UPGRADED names
@@ -34,14 +34,14 @@ class Loaded:
 
     snapshot : sequence number of its last snapshot
     upgrades : sequence numbers of snapshots that the audit needs
-    head : digest of the last event in the log
+    head : the last event in the log
     used : when it was last asked for, on the monotonic clock
     """
 
     experiment: Experiment
     snapshot: int = 0
     upgrades: tuple[int, ...] = ()
-    head: str = ""
+    head: Head = EMPTY
     used: float = field(default_factory=time.monotonic)
 
 
@@ -62,7 +62,7 @@ def load(connection: Connection, name: str) -> Generator[None, None, Read]:
     made_by = first_event(connection, name).body["code"] if snapshot is None else snapshot.code
     experiment, differs = yield from _replayed(connection, experiment, snapshot)
     seq = 0 if snapshot is None else snapshot.seq
-    head = store.last_digest(connection, name)
+    head = store.read_head(connection, name)
     loaded = Loaded(experiment, seq, upgrades_of(connection, name)[-1:], head)
     if made_by == code():
         if differs is not None:

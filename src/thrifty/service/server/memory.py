@@ -22,7 +22,7 @@ from thrifty.service.server.views import experiment_line
 from thrifty.service.storage import store
 from thrifty.service.storage.file_watch import FileWatch
 from thrifty.service.storage.leases import Elsewhere, Leases
-from thrifty.service.storage.store import Event, EventStore, Snapshot
+from thrifty.service.storage.store import EMPTY, Event, EventStore, Snapshot
 
 LOG = logging.getLogger("thrifty.service")
 LONGEST_REPLAY = 200_000  # events since the last snapshot: they are carried out again at a start
@@ -165,7 +165,7 @@ class Memory:
             events.setdefault(turn.name, []).extend(turn.events)
         made = {turn.name: turn.made for turn in turns if turn.made is not None}
         led = [name for name in events if name not in made]
-        heads = {name: self.experiments[name].head for name in led} | dict.fromkeys(made, "")
+        heads = {name: self.experiments[name].head for name in led} | dict.fromkeys(made, EMPTY)
         with self.leading(*led) as connection:
             if self.renewing:
                 self.leases.renew(connection)

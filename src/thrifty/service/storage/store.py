@@ -48,6 +48,16 @@ class Event(NamedTuple):
     body: dict[str, Any]
 
 
+class Head(NamedTuple):
+    """The last event of a log: its number and its digest ("" of earlier versions)."""
+
+    seq: int
+    digest: str
+
+
+EMPTY = Head(0, "")  # of a log without events
+
+
 class Snapshot(NamedTuple):
     """The state of an experiment after an event."""
 
@@ -130,41 +140,41 @@ def open_store(url: str, use: Use = "serve") -> Iterator[EventStore]:
         store.close()
 
 
-def append(connection: Connection, experiment: str, events: Sequence[Event], head: str) -> str:
-    """Add events to the log of an experiment; head: the digest of its last event.
+def append(connection: Connection, experiment: str, events: Sequence[Event], head: Head) -> Head:
+    """Add events to the log of an experiment that has a head.
 
     Each event carries the digest of itself and of the one before, so that no event can be changed,
     added or removed without changing all digests after it. Returns the new head.
     """
-    rows = []
+    rows, digest = [], head.digest
     for seq, kind, at, decision, content in events:
         body = to_json(content).decode()
-        head = chained(head, experiment, seq, kind, at, decision, body)
-        rows.append((experiment, seq, kind, at, decision, body, head))
+        digest = chained(digest, experiment, seq, kind, at, decision, body)
+        rows.append((experiment, seq, kind, at, decision, body, digest))
     if connection.dialect.name == "sqlite":
         connection.exec_driver_sql(_APPEND["sqlite"], rows)
     else:
         new = to_json([dict(zip(_KEYS, row[1:], strict=True)) for row in rows]).decode()
         connection.exec_driver_sql(_APPEND["postgresql"], (experiment, new))
-    return head
+    return Head(events[-1].seq, digest)
 
 
 def chained(
-    head: str, experiment: str, seq: int, kind: str, at: int, decision: str | None, body: str
+    before: str, experiment: str, seq: int, kind: str, at: int, decision: str | None, body: str
 ) -> str:
-    """The digest of an event whose predecessor has the digest `head` ("" before the first).
+    """The digest of an event; before: that of its predecessor, "" for the first.
 
     body: as the database has it.
     """
-    text = f"{head}\n{experiment}\n{seq}\n{kind}\n{at}\n{decision or ''}\n{body}"
+    text = f"{before}\n{experiment}\n{seq}\n{kind}\n{at}\n{decision or ''}\n{body}"
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def last_digest(connection: Connection, experiment: str) -> str:
-    """The digest of the last event; "" if an earlier version of thrifty has written it."""
-    query = sa.select(EVENTS.c.digest).where(EVENTS.c.experiment == experiment)
+def read_head(connection: Connection, experiment: str) -> Head:
+    """The last event of a log."""
+    query = sa.select(EVENTS.c.seq, EVENTS.c.digest).where(EVENTS.c.experiment == experiment)
     row = connection.execute(query.order_by(EVENTS.c.seq.desc()).limit(1)).first()
-    return "" if row is None else row.digest or ""
+    return EMPTY if row is None else Head(row.seq, row.digest or "")
 
 
 def read_events(connection: Connection, experiment: str, after: int = 0) -> list[Event]:

@@ -1,0 +1,201 @@
+"""Long work of one experiment keeps neither others nor tokens nor the database waiting."""
+
+import sqlite3
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from tests.service.servers import LISTED, audit_all, serving
+from thrifty.service.server import background, experiment, memory
+from thrifty.service.server import writer as writer_module
+from thrifty.service.storage.store import EventStore
+from thrifty.service.storage.tokens import make_token, revoke_token
+
+
+@pytest.fixture
+def server(tmp_path):
+    with serving(tmp_path / "s.db") as running:
+        yield running
+    audit_all(tmp_path / "s.db")
+
+
+@pytest.fixture
+def slow(monkeypatch):
+    """Each decision of an experiment called slow takes a while."""
+    decide = experiment.Experiment.decide
+
+    def slowly(self, id, asked, at):
+        if self.name.startswith("slow"):
+            time.sleep(0.02)
+        return decide(self, id, asked, at)
+
+    monkeypatch.setattr(experiment.Experiment, "decide", slowly)
+
+
+def decide(server, path, *, many=1):
+    asked = [{"context": "phone"}] * many
+    answered = server.client.post(f"{path}/decisions", json=asked if many > 1 else asked[0])
+    assert answered.status_code == 200, answered.text
+    return answered.json()
+
+
+def seconds(call, *arguments, **options):
+    begun = time.monotonic()
+    call(*arguments, **options)
+    return time.monotonic() - begun
+
+
+def test_a_long_batch_does_not_delay_other_experiments(server, slow):
+    long, other = server.make("slow"), server.make("other")
+    decide(server, other)
+    with ThreadPoolExecutor() as pool:
+        batch = pool.submit(decide, server, long, many=100)  # two seconds
+        time.sleep(0.2)
+        waits = [seconds(decide, server, other) for _ in range(10)]
+        assert server.client.get("/readyz").status_code == 200
+        assert not batch.done()
+        behind = pool.submit(decide, server, long)  # of the same experiment: it waits
+        seqs = [made["seq"] for made in batch.result()]
+    assert max(waits) < 0.5
+    assert seqs == list(range(2, 102))
+    assert behind.result()["seq"] == 102
+
+
+def test_long_batches_of_several_experiments_share_the_time(server, slow, monkeypatch):
+    monkeypatch.setattr(background, "THREADS", 1)
+    server.writer._background = background.Background()
+    paths = [server.make(f"slow {n}") for n in range(3)]
+    ends = []
+
+    def batch(path, many):
+        decide(server, path, many=many)
+        ends.append(many)
+
+    threads = [
+        threading.Thread(target=batch, args=(path, many))
+        for path, many in zip(paths, (60, 30, 10), strict=True)
+    ]
+    for thread in threads:
+        thread.start()
+        time.sleep(0.1)
+    for thread in threads:
+        thread.join()
+    assert ends == [10, 30, 60]  # though the longest came first
+
+
+def test_no_transaction_is_open_while_something_is_computed(server, slow):
+    path = server.make("slow")
+    with ThreadPoolExecutor() as pool:
+        batch = pool.submit(decide, server, path, many=50)
+        time.sleep(0.3)
+        other = sqlite3.connect(server.store, timeout=0.5, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        other.execute("ROLLBACK")
+        other.close()
+        assert not batch.done()
+        batch.result()
+
+
+def test_a_token_is_revoked_whatever_the_writer_does(tmp_path, slow):
+    with serving(tmp_path / "s.db") as server:
+        path = server.make("slow")
+        store = EventStore(str(server.store))
+        with store.begin() as connection:
+            good = make_token(connection, "good", ["admin"])
+            bad = make_token(connection, "bad", ["admin"])
+        bearer = {"Authorization": f"Bearer {bad}"}
+        server.client.headers["Authorization"] = f"Bearer {good}"
+        end = time.monotonic() + 2
+        while server.client.get("/v1/experiments", headers=bearer).status_code != 200:
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        with ThreadPoolExecutor() as pool:
+            batch = pool.submit(decide, server, path, many=150)  # three seconds
+            time.sleep(0.3)
+            server.writer._visit = lambda name: time.sleep(2) or []  # and the writer stands still
+            pool.submit(server.client.get, path)
+            with store.begin() as connection:
+                revoke_token(connection, bad)
+            time.sleep(1.0)
+            assert server.client.get("/metrics", headers=bearer).status_code == 401
+            assert not batch.done()
+            del server.writer._visit
+            batch.result()
+        store.close()
+
+
+def test_what_an_experiment_shows_is_read_without_the_writer_if_it_is_large(server, monkeypatch):
+    path, other = server.make("large"), server.make("other")
+    monkeypatch.setattr("thrifty.service.server.actions.LARGE", 1)
+    seen, kept = [], experiment.Learner.estimates
+
+    def shown(self):
+        seen.append(threading.current_thread().name)
+        time.sleep(0.5)
+        return kept(self)
+
+    monkeypatch.setattr(experiment.Learner, "estimates", shown)
+    with ThreadPoolExecutor() as pool:
+        large = pool.submit(server.client.get, path)
+        time.sleep(0.1)
+        assert seconds(decide, server, other) < 0.3
+        assert large.result().status_code == 200
+    assert all(name.startswith("background") for name in seen)
+
+
+def test_one_experiment_cannot_fill_the_queue(server, slow, monkeypatch):
+    monkeypatch.setattr(writer_module, "MOST_OF_ONE", 3)
+    long, other = server.make("slow"), server.make("other")
+    with ThreadPoolExecutor() as pool:
+        batch = pool.submit(decide, server, long, many=50)
+        time.sleep(0.2)
+        waiting = [pool.submit(server.client.get, long) for _ in range(10)]
+        time.sleep(0.2)
+        assert decide(server, other)["seq"] == 2
+        batch.result()
+        statuses = sorted(found.result().status_code for found in waiting)
+    assert statuses == [200] * 2 + [503] * 8
+
+
+def test_idle_experiments_leave_memory_and_come_back(server, monkeypatch):
+    path, kept = server.make("idle"), server.make("expiring", expire={"after_s": 1000})
+    decide(server, path)
+    decide(server, kept)
+    monkeypatch.setattr(memory, "IDLE", 0.0)
+    wait(lambda: "idle" not in server.writer.experiments)
+    assert "expiring" in server.writer.experiments  # its decisions are given up in time
+    monkeypatch.undo()
+    assert decide(server, path)["seq"] == 3
+    monkeypatch.setattr(memory, "MOST_IN_MEMORY", 1)
+    wait(lambda: len(server.writer.experiments) == 1)
+    assert list(server.writer.experiments) == ["idle"]  # the last that was asked for
+
+
+def test_the_list_loads_nothing_that_the_store_knows(tmp_path, monkeypatch):
+    with serving(tmp_path / "s.db") as server:
+        for n in range(3):
+            decide(server, server.make(f"e{n}"))
+        before = server.client.get("/v1/experiments").json()
+    with serving(tmp_path / "s.db") as server:
+        assert server.client.get("/v1/experiments").json() == before
+        assert server.writer.experiments == {}
+        decide(server, "/v1/experiments/e1")
+        lines = server.client.get("/v1/experiments").json()
+        assert [line["counts"]["decisions"] for line in lines] == [1, 2, 1]
+        assert list(server.writer.experiments) == ["e1"]
+
+
+def wait(true, seconds=10.0):
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_a_made_experiment_is_known_to_the_list_before_any_snapshot(server):
+    server.make("fresh", contexts=LISTED)
+    with server.app.state.service.store.reading() as connection:
+        found = connection.exec_driver_sql("SELECT summary FROM experiments").scalar()
+    assert '"decisions":0' in found
