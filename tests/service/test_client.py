@@ -308,6 +308,9 @@ def test_names_are_quoted_in_paths(service, client):
         (lambda e: e.learn("id", float("nan")), "reward: a finite number expected, got nan"),
         (lambda e: e.learn_many([("id", 1), ("id", "1")]), r"\[1\].reward: a finite number"),
         (lambda e: e.explain(".."), "decision: a name expected"),
+        (lambda e: e.explain("\udc80"), "decision: a name expected"),
+        (lambda e: list(e.log("7&format=parquet")), "after: a whole number of at least 0 expected"),
+        (lambda e: list(e.log(-1)), "after: a whole number of at least 0 expected, got -1"),
         (lambda e: e.choose("mobile", available=[b"x"]), "request: cannot be sent as JSON"),
     ],
 )

@@ -210,6 +210,7 @@ class _Experiment:
     @sent
     def _page(self, after: int) -> Request[list[RemoteEvent]]:
         """A page of the log."""
+        after = requests.sequence_number(after)
         path = f"{self._path}/log?after={after}&format=json"
         return Request("GET", path, partial(replies.read_log, after=after))
 

@@ -25,19 +25,19 @@ _INHERITED: list[object] = []
 class PerProcess(Generic[T]):
     """Something that each process makes for itself.
 
-    There is no lock: another thread could hold it when the process is forked.
+    There is no lock: another thread could hold it when the process is forked. The first process
+    makes it at once: OpenSSL has locks while it reads certificates.
     """
 
     def __init__(self, make: Callable[[], T]) -> None:
         self._make = make
-        self._made: dict[int, T] = {}  # by process
+        self._made = {os.getpid(): make()}  # by process
 
     def get(self) -> T:
         """That of this process."""
         process = os.getpid()  # not all who fork run the hooks of os.register_at_fork
         if process not in self._made:
-            if self._made:
-                _INHERITED.append(self._made)
+            _INHERITED.append(self._made)
             self._made.setdefault(process, self._make())  # if two threads make one, the first stays
         return self._made[process]
 
@@ -71,18 +71,24 @@ class _Open(NamedTuple):
 Opened = dict[asyncio.AbstractEventLoop, _Open]
 
 
+class _Process(NamedTuple):
+    """What the loops of a process have: whom they trust, and what each has opened."""
+
+    trusted: SSLContext | None
+    opened: Opened
+
+
 class AsyncPool:
     """The connections of each event loop of a process."""
 
     def __init__(self, scheme: str) -> None:
-        self._scheme = scheme
-        self._loops: PerProcess[Opened] = PerProcess(dict)
+        self._processes = PerProcess(lambda: _Process(_trusted(scheme), {}))
 
     async def get(self) -> httpcore.AsyncConnectionPool:
         """That of the running loop."""
-        loop, opened = asyncio.get_running_loop(), self._loops.get()
+        loop, (trusted, opened) = asyncio.get_running_loop(), self._processes.get()
         if loop not in opened:
-            trusted, backend = _trusted(self._scheme), AsyncBackend()
+            backend = AsyncBackend()
             pool = httpcore.AsyncConnectionPool(trusted, network_backend=backend, **LIMITS)
             opened[loop] = _Open(pool, _until_the_end(opened, loop, pool))
             await anext(opened[loop].end)  # begins it: the loop knows it from now on
@@ -90,7 +96,7 @@ class AsyncPool:
 
     async def close(self) -> None:
         """Close the connections of the running loop; other loops close theirs when they end."""
-        if found := self._loops.get().get(asyncio.get_running_loop()):
+        if found := self._processes.get().opened.get(asyncio.get_running_loop()):
             await found.end.aclose()
 
 

@@ -112,8 +112,18 @@ def id_of(decision: RemoteDecision | str) -> str:
     return decision.id if isinstance(decision, RemoteDecision) else decision
 
 
+def sequence_number(after: object) -> int:
+    """A number in the log of an experiment."""
+    if isinstance(after, bool) or not isinstance(after, int | np.integer) or after < 0:
+        raise InvalidInput.expected("after", "a whole number of at least 0", after)
+    return int(after)
+
+
 def path_part(name: object, where: str) -> str:
     """A name as a part of a path."""
     if not isinstance(name, str) or not name.strip("."):
         raise InvalidInput.expected(where, "a name", name)
-    return quote(name, safe="")
+    try:
+        return quote(name, safe="")
+    except UnicodeEncodeError:  # surrogates
+        raise InvalidInput.expected(where, "a name", name) from None
