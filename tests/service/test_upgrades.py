@@ -1,20 +1,25 @@
 """Stores that other code has written: decisions stand, the log says so, the service goes on."""
 
 import asyncio
+import json
+import time
 
 import pytest
 from sqlalchemy import delete
 
 from tests.service.load import LISTED, OPEN
 from thrifty.cli.serving import audit_sentence
+from thrifty.errors import InvalidInput
 from thrifty.learners.learner import Learner
 from thrifty.service.server import actions, auditing, loading
-from thrifty.service.server.actions import Ask, Create, Decide, Learn
+from thrifty.service.server import experiment as experiment_module
+from thrifty.service.server.actions import Alter, Ask, Create, Decide, Learn
 from thrifty.service.server.auditing import audit
 from thrifty.service.server.experiment import Experiment
+from thrifty.service.server.refusals import Conflict
 from thrifty.service.server.writer import Writer
-from thrifty.service.storage.store import EventStore, all_events
-from thrifty.service.storage.tables import EVENTS
+from thrifty.service.storage.store import EventStore, all_events, read_snapshots
+from thrifty.service.storage.tables import EVENTS, SNAPSHOTS
 
 COMMON = {"policy": "greedy", "rewards": "gaussian", "seed": 0}
 ASKED = {"listed": {"context": "a"}, "open": {"features": [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]}}
@@ -189,3 +194,88 @@ def test_the_audit_finds_an_event_that_was_removed(store, name):
         connection.execute(delete(EVENTS).where(EVENTS.c.seq == 5))
     found = audited(store, name)
     assert (found.seq, found.difference) == (6, "event 5 is missing")
+
+
+def refuse(monkeypatch, method, wrong):
+    """Newer code refuses some of what was accepted."""
+    kept = getattr(Learner, method)
+
+    def refusing(self, *arguments, **options):
+        if wrong(self, *arguments):
+            raise InvalidInput(method, "not with this version")
+        return kept(self, *arguments, **options)
+
+    monkeypatch.setattr(Learner, method, refusing)
+
+
+@pytest.mark.parametrize("method", ["choose", "learn", "cancel"])
+def test_what_newer_code_refuses_stands_all_the_same(store, name, monkeypatch, method):
+    change = {"expire": {"after_s": 0.2}} if method == "cancel" else {"status": "active"}
+    run(store, Alter(name, change), *rounds(name, range(6, 10)), stop=False)
+    if method == "cancel":
+        run(store, Ask(name, lambda experiment: time.sleep(0.7)), stop=False)  # and then it ticks
+    before = log(store, name)
+    upgrade(monkeypatch)
+    replays = iter([True, True])  # one that finds the difference, and one that follows the log
+    wrong = {
+        "choose": lambda learner, *_: learner.decisions == 7 and next(replays, False),
+        "learn": lambda _, number, reward: number == 7,
+        "cancel": lambda *_: True,
+    }
+    refuse(monkeypatch, method, wrong[method])
+    [shown, again, fresh, _, late] = run(
+        store,
+        Ask(name, lambda experiment: (dict(experiment.counts), sorted(experiment.pending))),
+        Decide(name, [("d7", ASKED[name])], ["d7"]),
+        *rounds(name, [20]),
+        Learn(name, [("d7", 0.0)]),
+    )
+    kinds = [event.kind for event in before]
+    assert shown[0]["decisions"] == kinds.count("decision")
+    assert shown[0]["rewards"] == kinds.count("reward")
+    ended = {event.decision for event in before if event.kind in ("reward", "expired")}
+    assert shown[1] == sorted({e.decision for e in before if e.kind == "decision"} - ended)
+    [upgraded] = [event for event in log(store, name) if event.kind == "upgraded"]
+    assert upgraded.body["refused"]
+    assert again[0]["seq"] == next(e.seq for e in before if e.decision == "d7")
+    assert fresh[0]["seq"] > upgraded.seq
+    assert late[0]["status"] == "already"
+    assert audited(store, name).seq is None
+
+
+def test_settings_that_newer_code_refuses_are_one_experiment_s_trouble(store, name, monkeypatch):
+    run(store, Create("other", {**COMMON, "dimension": 2}))
+    upgrade(monkeypatch)
+    kept = experiment_module._start
+    listed = name == "listed"
+
+    def start(settings):
+        if ("contexts" in settings) == listed and settings.get("dimension") != 2:
+            raise InvalidInput("policy", "not with this version")
+        return kept(settings)
+
+    with store.begin() as connection:
+        connection.execute(delete(SNAPSHOTS))
+        if not listed:
+            body = log(store, name)[0].body
+            body["settings"]["dimension"] = 3
+            connection.execute(
+                EVENTS.update()
+                .where(EVENTS.c.experiment == name, EVENTS.c.seq == 1)
+                .values(body=json.dumps(body))
+            )
+    monkeypatch.setattr(experiment_module, "_start", start)
+    with pytest.raises(Conflict, match="this version of thrifty cannot continue it: policy: not"):
+        run(store, Ask(name, estimates))
+    assert run(store, Ask("other", lambda experiment: experiment.seq)) == [2]
+
+
+def test_snapshots_of_earlier_code_do_not_pile_up(store, name, monkeypatch):
+    for version in range(6):
+        upgrade(monkeypatch, f"version {version}")
+        run(store, *rounds(name, [100 + version]))
+    with store.reading() as connection:
+        kept = list(read_snapshots(connection, name))
+    assert len(kept) <= 3
+    assert {snapshot.code for snapshot in kept} <= {"version 5", "version 4"}
+    assert audited(store, name).seq is None

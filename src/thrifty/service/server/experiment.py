@@ -6,6 +6,7 @@ the last bit: `decide`, `reward`, `expire` and `change` make events, `replay` ca
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Any, NamedTuple, cast
 
@@ -160,7 +161,8 @@ class Experiment:
             self._count_decision(id, NOT_LEARNED, body["gap"], max(event.at, self.at))
         elif event.kind in (REWARD, EXPIRED):
             if (number := self.pending[id].number) != NOT_LEARNED:
-                self.learner.cancel(number)
+                with suppress(ThriftyError):  # then the learner goes on waiting for it
+                    self.learner.cancel(number)
             self.pending[id] = self.pending[id]._replace(number=NOT_LEARNED)
             self._carry_out(event, follow=False)
             return
