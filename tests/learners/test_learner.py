@@ -313,7 +313,10 @@ def forged(path, change, policy=None):
 FORGERIES = [
     (lambda content: content.update(policy="linucp"), "did you mean 'linucb'?"),
     (lambda content: content.update(policy=[]), "not a whole learner's state"),
-    (lambda content: content["parameters"].update(ridge=-1), "ridge: a number above 0 expected"),
+    (
+        lambda content: content["parameters"].update(ridge=-1),
+        "ridge: a number above 1e-240 expected",
+    ),
     (lambda content: content.update(noise=-1.0), "noise: a positive number expected"),
     (lambda content: content["contexts"].pop(), "expected"),
     (lambda content: content["state"].pop("ledger"), "state: a field 'ledger' expected"),

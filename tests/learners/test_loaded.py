@@ -6,6 +6,7 @@ import pytest
 import thrifty as th
 from tests.learners.loaded import KINDS, MAPS, MOST, Play
 from tests.learners.open_play import OPEN
+from thrifty.learners import draws
 from thrifty.learners.start import with_horizon
 from thrifty.policies import POLICIES
 
@@ -59,7 +60,7 @@ def test_listed_contexts_that_change(name):
     policy = planned(name)
     play = Play(policy, np.random.default_rng(3), "listed", **settings(name))
     play.others += [planned(spec) for spec in CHANGES.get(name, ())]
-    for _ in range(150):
+    for _ in range(60):
         play.step()
 
 
@@ -70,6 +71,26 @@ def test_open_contexts_with_parameters_that_change(name, kind):
     play.others += [th.policy(spec) for spec in CHANGES[name]]
     for _ in range(60):
         play.step()
+
+
+def test_draws_do_not_depend_on_how_many_are_made_at_a_time(monkeypatch):
+    """Files say how many draws were used, of blocks that other code may have made longer."""
+    policy, rng = th.VIDS(draws="anew", samples=20), np.random.default_rng(5)
+    offers = rng.normal(size=(60, 5, 4))
+    learner = policy.learner(dimension=4, seed=1)
+    wanted = [learner.choose(offer) for offer in offers[:20]]
+    file = learner.to_bytes()
+    wanted += [learner.choose(offer) for offer in offers[20:]]
+    monkeypatch.setattr(draws, "MOST_DRAWN", 3 * 40)
+    fewer = policy.learner(dimension=4, seed=1)
+    assert [fewer.choose(offer) for offer in offers] == wanted
+    files = {20: file, 60: fewer.to_bytes()}
+    last = fewer.choose(offers[0])
+    for made, source in files.items():
+        loaded = th.Learner.load(source)
+        assert len(loaded._draws.normals) == 3
+        assert [loaded.choose(offer) for offer in offers[made:]] == wanted[made:]
+        assert loaded.choose(offers[0]) == last
 
 
 def planned(spec):

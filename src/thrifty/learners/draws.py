@@ -7,6 +7,7 @@ from thrifty.numerics.streams import streams
 from thrifty.policies.shared.ledger import Ledger
 
 BLOCK = 256  # decisions whose draws are made at a time
+MOST_DRAWN = 1 << 22  # draws of a kind at a time, 32 MB: fewer decisions if each needs very many
 
 
 class Draws:
@@ -14,7 +15,7 @@ class Draws:
 
     Attributes
     ----------
-    normals, uniforms : (BLOCK, n) draws of the present block
+    normals, uniforms : (b, n) draws of the present block, of BLOCK decisions or fewer
     drawn_from : states of both generators before the block
     first : the first decision that uses the block
     increment : of the generator of normals: it follows from the seed, also of a learner in a file
@@ -44,10 +45,12 @@ class Draws:
         before = self._next if states is None else states
         normals, uniforms = self._generators
         normals.bit_generator.state, uniforms.bit_generator.state = before
+        most = max(ledger.normals.size, ledger.uniforms.size, 1)
+        block = max(1, min(BLOCK, MOST_DRAWN // most))
         # one instruction, which no signal handler can interrupt
         self.__dict__.update(
-            normals=normals.standard_normal((BLOCK, ledger.normals.size)),
-            uniforms=uniforms.random((BLOCK, ledger.uniforms.size)),
+            normals=normals.standard_normal((block, ledger.normals.size)),
+            uniforms=uniforms.random((block, ledger.uniforms.size)),
             drawn_from=before,
             first=made,
             increment=before[0]["state"]["inc"],
@@ -59,9 +62,9 @@ class Draws:
     def write(self, ledger: Ledger, made: int) -> None:
         """Write the draws of the next decision into the ledger."""
         used = made - self.first
-        if used == BLOCK:
-            self.renew(ledger, made)
-            used = 0
+        while used >= len(self.normals):  # more than once if a file was written with larger blocks
+            self.renew(ledger, made - used + len(self.normals))
+            used = made - self.first
         if self._has_normals:
             ledger.normals[:] = self.normals[used]
         if self._has_uniforms:

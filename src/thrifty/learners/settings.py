@@ -13,6 +13,7 @@ REWARDS = ("gaussian", "bernoulli")
 LARGEST_REWARD = 1 / RANGE
 SMALLER = f"a number below {LARGEST_REWARD:g}"
 MOST_DRAWS = 1_000_000
+MOST_DECISIONS = 10**15
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,19 +50,18 @@ class Settings:
         if self.rewards not in REWARDS:
             raise InvalidInput.expected("rewards", " or ".join(REWARDS), self.rewards)
         if self.expire_after is not None:
-            self._whole("expire_after", 1)
+            self._whole("expire_after", 1, MOST_DECISIONS)
         if self.expired_reward is not None:
             object.__setattr__(self, "expired_reward", self.check_reward(self.expired_reward))
-        self._whole("most_waiting", 1)
+        self._whole("most_waiting", 1, MOST_DECISIONS)
         self._whole("probability_draws", 0, MOST_DRAWS)
 
-    def _whole(self, key: str, least: int, most: int | None = None) -> None:
+    def _whole(self, key: str, least: int, most: int) -> None:
         """Check that a setting is a whole number between two bounds."""
         value = getattr(self, key)
         whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-        if not whole or value < least or (most is not None and value > most):
-            bounds = f"of at least {least}" if most is None else f"from {least} to {most:,}"
-            raise InvalidInput.expected(key, f"a whole number {bounds}", value)
+        if not whole or not least <= value <= most:
+            raise InvalidInput.expected(key, f"a whole number from {least} to {most:,}", value)
         object.__setattr__(self, key, int(value))
 
     def check_reward(self, reward: float) -> float:

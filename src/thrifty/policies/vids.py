@@ -39,10 +39,12 @@ from thrifty.policies.shared import parameters
 from thrifty.policies.shared.ledger import Ledger, start_ledger
 from thrifty.policies.shared.selection import greedy_arm, least_ratio
 from thrifty.policies.shared.stubs import Choice, choose, implements, probability
-from thrifty.problem.action_sets import ActionSets
+from thrifty.problem.action_sets import MOST_DIMENSIONS, ActionSets
 
 EXPLOIT, EXPLORE = range(2)
 SEED = 2018  # of the vectors xi_s
+MOST_SAMPLES = 100_000
+MOST_NORMALS = MOST_DIMENSIONS**2  # 0.8 GB, as much as the matrices of a policy may have
 ROUNDING = 1e-9  # relative, of the shortest vector xi_s that can matter
 
 
@@ -52,7 +54,7 @@ class VIDS(Policy):
 
     Parameters
     ----------
-    samples : S, how many samples of theta stand for its posterior; an even number
+    samples : S, how many samples of theta stand for its posterior; an even number, 100,000 at most
     draws : `once`, samples are made from the same normals in every round; or `anew`, from others in
         each round, as in the source, which takes longer
     ridge, forgetting : see Policy
@@ -69,12 +71,16 @@ class VIDS(Policy):
 
     def check(self) -> None:
         samples = finite_number(self.samples, "vids: samples")
-        if samples < 2 or samples % 2 != 0:
-            raise InvalidInput.expected("vids: samples", "an even number of at least 2", samples)
+        if not 2 <= samples <= MOST_SAMPLES or samples % 2 != 0:
+            expected = f"an even number from 2 to {MOST_SAMPLES:,}"
+            raise InvalidInput.expected("vids: samples", expected, samples)
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
         k, d, width = len(sets.rows), sets.dimension, sets.rows.shape[1]
         size, once = int(self.samples) // 2 * d, self.draws == "once"
+        if size > MOST_NORMALS:
+            expected = f"at most {2 * MOST_NORMALS // d:,} for {d:,} dimensions"
+            raise InvalidInput.expected("vids: samples", expected, self.samples)
         return State(
             start_ledger(sets, uniforms=1, normals=0 if once else size),
             self._regression(sets, self._ridge(noise)),

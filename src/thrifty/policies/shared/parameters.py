@@ -6,7 +6,10 @@ from functools import partial
 from typing import Any
 
 from thrifty.errors import InvalidInput
-from thrifty.numerics.arrays import finite_number
+from thrifty.numerics.arrays import RANGE, finite_number
+
+MOST = 1e12  # of a number without a limit of its own: products of several stay far from overflow
+MOST_ROUNDS = 1e100  # to plan for: only the logarithm is used
 
 
 def number(
@@ -15,6 +18,7 @@ def number(
     at_least: float | None = None,
     above: float | None = None,
     below: float = math.inf,
+    at_most: float = MOST,
     or_word: str = "",
 ) -> Any:
     """A parameter that is a number within bounds, or a word; None only where it is the default."""
@@ -29,6 +33,8 @@ def number(
         if above is not None and not above < checked < below:
             bounds = f"above {above:g}" if below == math.inf else f"between {above:g} and {below:g}"
             raise InvalidInput.expected(where, f"a number {bounds}", checked)
+        if checked > at_most:
+            raise InvalidInput.expected(where, f"a number of at most {at_most:g}", checked)
 
     return field(default=default, metadata={"check": check})
 
@@ -39,9 +45,9 @@ def word(*words: str) -> Any:
 
 
 # shared by several policies: see Policy
-ridge = partial(number, None, above=0)
+ridge = partial(number, None, above=RANGE**2, at_most=RANGE**-2)  # as the squares of a noise
 forgetting = partial(number, None, above=1)
-horizon = partial(number, None, at_least=1)
+horizon = partial(number, None, at_least=1, at_most=MOST_ROUNDS)
 
 
 def _check_word(words: tuple[str, ...], value: Any, where: str) -> None:
