@@ -6,7 +6,9 @@ XDIST := -n auto --dist worksteal
 PIP := $(BIN)/python -m pip install --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce test check browser fuzz arena demo serve lint bench warm-up clean
+UV := $(BIN)/uv pip
+LOWEST := $(addprefix tests/service/test_,who_may.py api.py limits.py client.py tokens.py)
+.PHONY: help reproduce test check lowest browser fuzz arena demo serve lint bench lock warm-up clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -19,6 +21,10 @@ test: browser lint  ## everything that has to pass: linters, types, layers, all 
 
 check: lint  ## in a minute: linters, types, layers, and the quick tests of every package
 	$(BIN)/pytest $(XDIST) -m 'not (slow or browser or postgres or kills or fuzz)' $(TESTS)
+
+lowest: .venv-lowest/.ready  ## the service's doors, with the lowest versions that pyproject.toml allows
+	.venv-lowest/bin/python -m pytest -n 2 --dist worksteal -m 'not (browser or postgres or kills)' \
+		$(or $(TESTS),$(LOWEST))
 
 browser: .venv/.ready-dev
 	@$(BIN)/python -m tests.browser
@@ -49,8 +55,13 @@ bench: .venv/.ready-dev  ## measure again: benchmarks/RESULTS.md and the tables 
 	$(PIP) --quiet --editable '.[dev,bench]'
 	$(BIN)/python -m benchmarks
 
+lock: .venv/bin/uv  ## renew deploy/requirements.lock: exact versions for deployment, with hashes
+	echo 'setuptools>=77' | $(UV) compile --quiet --universal --python-version 3.11 --upgrade \
+		--extra service --generate-hashes --no-emit-index-url --no-header --no-annotate \
+		--output-file deploy/requirements.lock pyproject.toml -
+
 clean:  ## remove .venv and all caches of tools
-	rm -rf .venv build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf .venv .venv-lowest build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 
 # Installed without --quiet: pip shows what it downloads and installs.
 .venv/.ready: pyproject.toml | .venv/bin/python
@@ -64,6 +75,15 @@ clean:  ## remove .venv and all caches of tools
 .venv/.ready-dev: pyproject.toml | .venv/bin/python
 	$(PIP) --editable '.[dev]'
 	touch .venv/.ready .venv/.ready-service $@
+
+# Python 3.11: the lowest versions have no wheels for later ones.
+.venv-lowest/.ready: pyproject.toml | .venv/bin/uv
+	$(BIN)/uv venv --quiet --clear --python 3.11 .venv-lowest
+	$(UV) install --python .venv-lowest --resolution lowest-direct --editable '.[dev]'
+	touch $@
+
+.venv/bin/uv: | .venv/bin/python
+	$(PIP) --quiet uv
 
 # A recent pip has a bar for installing, too.
 .venv/bin/python:

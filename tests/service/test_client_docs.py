@@ -23,7 +23,8 @@ def test_the_examples_of_the_client_print_what_they_show():
     assert results.failed == 0
 
 
-@pytest.mark.parametrize("file", sorted((ROOT / "deploy").iterdir()), ids=lambda file: file.name)
-def test_the_page_about_deployment_quotes_the_files(file):
+@pytest.mark.parametrize("name", ["Containerfile", "nginx.conf", "thrifty.service"])
+def test_the_page_about_deployment_quotes_the_files(name):
     page = (ROOT / "docs" / "deploy.md").read_text()
-    assert f"\n{file.read_text()}```\n" in page, "docs/deploy.md quotes another text: copy it again"
+    text = (ROOT / "deploy" / name).read_text()
+    assert f"\n{text}```\n" in page, "docs/deploy.md quotes another text: copy it again"
