@@ -49,9 +49,9 @@ def forge(connection):
         rewrite(connection, row, digest=head)
 
 
-def loaded(connection):
+def loaded(connection, name="tried"):
     """The experiment as a server reads it."""
-    steps = load(connection, "tried")
+    steps = load(connection, name)
     try:
         while True:
             next(steps)

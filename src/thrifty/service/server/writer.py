@@ -107,13 +107,13 @@ class Writer(Thread):
 
     def submit(self, action: Action) -> "asyncio.Future[Any]":
         """Let an action wait for its turn; raises Unavailable at once if too many wait."""
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         with self._lock:
             mine = self._queued.get(action.name, 0)
             if self._stopping or mine >= MOST_OF_ONE or sum(self._queued.values()) >= MOST_QUEUED:
                 message = "too many requests are waiting, or the server is stopping"
                 raise Unavailable("service", message)
             self._queued[action.name] = mine + 1
-        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._jobs.put(Job(action, future))
         return future
 
