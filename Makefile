@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 UV := $(BIN)/uv pip
-LOWEST := $(addprefix tests/service/test_,who_may.py api.py limits.py client.py tokens.py)
+LOWEST := $(addprefix tests/service/test_,who_may.py api.py limits.py slow.py client.py passing_on.py tokens.py)
 .PHONY: help reproduce test check lowest browser fuzz arena demo serve lint bench lock warm-up clean
 
 help:  ## this list
@@ -29,7 +29,8 @@ lowest: .venv-lowest/.ready  ## the service's doors, with the lowest versions th
 browser: .venv/.ready-dev
 	@$(BIN)/python -m tests.browser
 
-fuzz: .venv/.ready-dev  ## an hour of random attacks: files, calls, signals, kill -9, certificates
+fuzz: .venv/.ready-dev  ## an hour of random attacks: files, calls, signals, kill -9, certificates, the service
+	THRIFTY_CASES=1000 $(BIN)/pytest tests/service/test_model.py tests/service/test_schema.py
 	THRIFTY_FUZZ_SECONDS=1200 THRIFTY_FUZZ_SEED=$$(date +%s) $(BIN)/pytest -n 2 tests/fuzz
 
 arena: .venv/.ready  ## every policy on a wide suite of instances, ranked: arena/index.html

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.service.servers import serving
-from thrifty.service.server import experiment, gate, schemas, writer
+from thrifty.service.server import connections, experiment, gate, schemas, writer
 from thrifty.service.server.experiment import CHANGES
 from thrifty.service.storage import store
 from thrifty.service.storage.tokens import SCOPES
@@ -62,6 +62,17 @@ def _commands():
         ("pending decisions of an experiment", experiment.MOST_PENDING),
         ("requests in flight", gate.MOST_IN_FLIGHT),
         ("requests that wait for the writer", writer.MOST_QUEUED),
+        ("requests about one experiment that wait", writer.MOST_OF_ONE),
+        ("bytes of a header", connections.LONGEST_HEADER),
+        ("seconds for a header", int(connections.HEADER)),
+        ("seconds for a body", int(connections.BODY)),
+        (
+            f"seconds in which a reader takes less than {connections.LEAST:,} bytes",
+            int(connections.STALLED),
+        ),
+        ("bytes of all answers that wait to be read", connections.MOST_UNREAD),
+        ("connections", connections.MOST),
+        ("connections of one address that is not of this machine", connections.MOST_OF_ONE),
         ("events of one answer of the log", store.PAGE),
         ("bytes of one answer of the log, without its last event", store.PAGE_BYTES),
     ],

@@ -11,7 +11,7 @@ from itertools import count
 from pathlib import Path
 from unittest import mock
 
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from sqlalchemy.exc import OperationalError
@@ -144,6 +144,22 @@ class Service(RuleBasedStateMachine):
             for id, one in zip(ids, answer, strict=True):
                 model.check_decision(id, body, one)
 
+    @rule(name=NAMES, ids=st.lists(IDS, min_size=2, max_size=6), visit=st.sampled_from([0.0, 1.0]))
+    def decide_together(self, name, ids, visit):
+        """Requests that wait together; without time for a visit each goes to the background."""
+        body, running = BODIES[name][0], self.servers[0]
+
+        async def answers():
+            asked = [running.submit(Decide(name, [(id, body)], [id])) for id in ids]
+            return await asyncio.gather(*asked, return_exceptions=True)
+
+        with mock.patch.object(writer, "VISIT", visit):
+            found = [] if running is None else asyncio.run(answers())
+        for id, answer in zip(ids, found, strict=False):
+            if not isinstance(answer, Unavailable | Elsewhere):
+                answer = answer[0] if isinstance(answer, list) else answer
+                self.models[name].check_decision(id, body, answer)
+
     @rule(name=NAMES, id=IDS, reward=st.sampled_from([0.0, 1.0]), server=SERVERS)
     def learn(self, name, id, reward, server):
         answer = self.ask(server, Learn(name, [(id, reward)], many=False))
@@ -206,6 +222,8 @@ class Service(RuleBasedStateMachine):
             for name in statuses(connection):
                 found = audit(connection, name)
                 assert (found.seq, found.unverified) == (None, 0), found
+                times = [event.at for event in store.all_events(connection, name)]
+                assert times == sorted(times)
                 decided = loaded(connection, name).counts["decisions"]
                 assert decided == len(self.models[name].decisions)
         for kept in self.stores:
@@ -224,5 +242,6 @@ TestService.settings = settings(
     max_examples=CASES,
     stateful_step_count=25,
     deadline=None,
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],  # without minutes of shrinking
     suppress_health_check=list(HealthCheck),
 )

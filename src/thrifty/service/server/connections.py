@@ -26,10 +26,10 @@ class Connections:
 
     def __init__(self) -> None:
         self.most = MOST
-        self._open: dict[Connection, None] = {}
+        self._open: dict[HttpConnection, None] = {}
         self._by_address: dict[str, int] = {}
 
-    def enter(self, connection: "Connection") -> bool:
+    def enter(self, connection: "HttpConnection") -> bool:
         """Count a connection; False if there are too many."""
         address = connection.address
         mine = self._by_address.get(address, 0)
@@ -41,7 +41,7 @@ class Connections:
         self._by_address[address] = mine + 1
         return True
 
-    def leave(self, connection: "Connection") -> None:
+    def leave(self, connection: "HttpConnection") -> None:
         """Count a connection no longer."""
         if connection in self._open:
             del self._open[connection]
@@ -71,7 +71,7 @@ class Connections:
         return False
 
 
-class Connection(HttpToolsProtocol):
+class HttpConnection(HttpToolsProtocol):
     """A connection with deadlines.
 
     Attributes

@@ -8,6 +8,7 @@ import shlex
 import signal
 import socket
 import sys
+from contextlib import suppress
 from datetime import UTC, datetime
 
 import uvicorn
@@ -16,7 +17,7 @@ from fastapi import FastAPI
 from thrifty.errors import InvalidInput, redacted
 from thrifty.service.addresses import checked_address
 from thrifty.service.server.app import Service, make_app
-from thrifty.service.server.connections import MOST, Connection
+from thrifty.service.server.connections import MOST, HttpConnection
 from thrifty.service.server.demo import start_visitors
 from thrifty.service.server.guard import is_loopback
 from thrifty.service.storage.store import open_store
@@ -66,7 +67,7 @@ def server_config(app: FastAPI) -> uvicorn.Config:
     """How uvicorn serves an application."""
     return uvicorn.Config(
         app,
-        http=Connection,
+        http=HttpConnection,
         ws="none",
         log_config=None,
         access_log=False,
@@ -82,8 +83,10 @@ def most_connections() -> int:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = MOST + OTHER_FILES
     if soft != resource.RLIM_INFINITY and soft < wanted:
-        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        more = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        with suppress(OSError, ValueError):  # whoever started this may forbid it
+            resource.setrlimit(resource.RLIMIT_NOFILE, (more, hard))
+            soft = more
     return MOST if soft == resource.RLIM_INFINITY else max(1, min(MOST, soft - OTHER_FILES))
 
 
