@@ -157,8 +157,8 @@ class Service(RuleBasedStateMachine):
             found = [] if running is None else asyncio.run(answers())
         for id, answer in zip(ids, found, strict=False):
             if not isinstance(answer, Unavailable | Elsewhere):
-                answer = answer[0] if isinstance(answer, list) else answer
-                self.models[name].check_decision(id, body, answer)
+                one = answer[0] if isinstance(answer, list) else answer
+                self.models[name].check_decision(id, body, one)
 
     @rule(name=NAMES, id=IDS, reward=st.sampled_from([0.0, 1.0]), server=SERVERS)
     def learn(self, name, id, reward, server):
