@@ -18,7 +18,7 @@ from tests.service.postgres import Postgres
 from tests.service.processes import Server
 from tests.service.test_writer import SETTINGS
 from thrifty.errors import InvalidInput, ThriftyError
-from thrifty.service.server import writer as writer_module
+from thrifty.service.server import memory
 from thrifty.service.server.actions import Create, Decide
 from thrifty.service.server.writer import Writer
 from thrifty.service.storage import leases
@@ -149,13 +149,13 @@ def test_a_leader_that_is_paused_while_it_commits_keeps_no_lock(store, monkeypat
         paused.acquire(connection, name)
     with suppress(InternalError), first.begin() as connection:  # its connection was ended
         assert paused.lost(connection, [name]) == []
-        append(connection, name, events[:before], EMPTY)
+        head = append(connection, name, events[:before], EMPTY) if before else EMPTY
         begun = time.monotonic()  # here it is paused
         with second.begin() as other:
             other.execute(text("SET LOCAL lock_timeout = '10s'"))  # fails instead of waiting
             active.acquire(other, name)
         assert time.monotonic() - begun < LONGEST_GAP / 2
-        append(connection, name, events[before:], EMPTY)
+        append(connection, name, events[before:], head)
     with first.reading() as connection:
         assert last_seq(connection, name) == 0
     with first.begin() as connection:
@@ -168,11 +168,11 @@ def test_a_leader_keeps_its_lease_while_it_reads_a_long_log(store, monkeypatch):
     """Two writers that need longer than a lease lasts would take it from each other for ever."""
     monkeypatch.setattr(leases, "LASTS", 1_000_000)
     monkeypatch.setattr(leases, "BEAT", 0.2)
-    read = writer_module.load
+    read = memory.load
 
     def slow(connection, name):
         time.sleep(2)
-        return read(connection, name)
+        return (yield from read(connection, name))
 
     both = [EventStore(store), EventStore(store)]
     writers = [Writer(one, f"slow-{n}", f"http://{n}") for n, one in enumerate(both)]
@@ -180,7 +180,7 @@ def test_a_leader_keeps_its_lease_while_it_reads_a_long_log(store, monkeypatch):
         writer.start()
     answers(writers[0], Create("long", SETTINGS))
     writers[0].experiments.pop("long")  # as after a start
-    monkeypatch.setattr(writer_module, "load", slow)
+    monkeypatch.setattr(memory, "load", slow)
     decide = Decide("long", [("x", {"context": "a"})], ["x"])
     begun = time.monotonic()
     found = [answers(writer, decide) for writer in writers]
