@@ -1,15 +1,18 @@
 """Connections: deadlines and limits, so that slow or silent ones take nothing from others."""
 
 import asyncio
+from collections import OrderedDict, deque
+from collections.abc import Callable
 from typing import Any, cast
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from thrifty.service.server.guard import is_loopback
 
 HEADER = 10.0  # seconds for the header of a request
 BODY = 30.0  # seconds for its body
-LONGEST_HEADER = 65_536  # bytes
+LONGEST_HEADER = 65_536  # bytes; also of trailers
+LONGEST_BODY = 25_000_000  # bytes as they are sent: the gate's, even if each is a chunk of its own
 STALLED = 10.0  # seconds in which at least LEAST bytes of an answer must be read
 LEAST = 100_000
 MOST = 4_000  # connections
@@ -22,11 +25,11 @@ TOO_LONG = (
 
 
 class Connections:
-    """The open connections of a server, the oldest first."""
+    """The open connections of a server; first those whose last request began first."""
 
     def __init__(self) -> None:
         self.most = MOST
-        self._open: dict[HttpConnection, None] = {}
+        self._open: OrderedDict[HttpConnection, None] = OrderedDict()
         self._by_address: dict[str, int] = {}
 
     def enter(self, connection: "HttpConnection") -> bool:
@@ -49,9 +52,17 @@ class Connections:
             if self._by_address[connection.address] == 0:
                 del self._by_address[connection.address]
 
-    def make_way(self) -> bool:
-        """Close the oldest connection whose request is not whole yet; False if there is none."""
-        return self._close_first(lambda connection: connection.incomplete)
+    def put_last(self, connection: "HttpConnection") -> None:
+        """Note that a request of a connection begins."""
+        if connection in self._open:
+            self._open.move_to_end(connection)
+
+    def make_way(self, asking: int | None) -> bool:
+        """Close the connection whose request has waited longest for its body.
+
+        False if there is none. asking: id of the connection that this is for, which stays.
+        """
+        return self._close_first(lambda one: one.incomplete and id(one) != asking)
 
     def bound_unread(self) -> None:
         """Close the oldest connections that do not read, if too much waits for them."""
@@ -62,7 +73,7 @@ class Connections:
             del unread[first]
             first.transport.abort()
 
-    def _close_first(self, fits: Any) -> bool:
+    def _close_first(self, fits: "Callable[[HttpConnection], bool]") -> bool:
         for connection in self._open:
             if fits(connection):
                 connection.transport.abort()
@@ -77,8 +88,6 @@ class HttpConnection(HttpToolsProtocol):
     Attributes
     ----------
     address : of who has connected
-    idle : whether no request of it is carried out
-    incomplete : whether a request has begun that is carried out once its body has come
     stalled : whether an answer waits to be read
     """
 
@@ -87,9 +96,11 @@ class HttpConnection(HttpToolsProtocol):
         app = cast(Any, self.config.app)
         self._all: Connections = app.state.connections
         self.address = self.client[0] if self.client else ""
-        self.idle, self.incomplete, self.stalled = True, False, False
-        self._coming, self._header = True, 0  # whether a header comes, and bytes of it so far
-        self._headers = 0  # that have come
+        self.stalled = False
+        self._coming = True  # whether a header comes, or a body
+        self._framing = 0  # bytes since a header or a body has ended, or since a part of a body
+        self._since_header = 0  # bytes
+        self._unanswered: deque[RequestResponseCycle] = deque()  # the first is carried out
         self._deadline: asyncio.TimerHandle | None = None
         self._reading: asyncio.TimerHandle | None = None
         if self._all.enter(self):
@@ -102,35 +113,66 @@ class HttpConnection(HttpToolsProtocol):
         for timer in (self._deadline, self._reading):
             if timer is not None:
                 timer.cancel()
+        for cycle in self._unanswered:  # uvicorn tells only the last one
+            cycle.disconnected = True
+            cycle.message_event.set()
         super().connection_lost(exc)
+
+    @property
+    def idle(self) -> bool:
+        """Whether no request of it is carried out."""
+        return not self._unanswered
+
+    @property
+    def incomplete(self) -> bool:
+        """Whether a request of it is carried out whose body has not come whole."""
+        return len(self._unanswered) == 1 and not self._coming
 
     # a request comes
 
     def data_received(self, data: bytes) -> None:
-        coming, headers = self._coming, self._headers
-        super().data_received(data)
-        if coming and self._headers == headers:  # all of it is of one header
-            self._header += len(data)
-            if self._header > LONGEST_HEADER and not self.transport.is_closing():
+        self._framing += len(data)
+        self._since_header += len(data)
+        super().data_received(data)  # which calls the methods below
+        if self._framing > LONGEST_HEADER or self._since_header > LONGEST_BODY:
+            self._refuse_rest()
+
+    def _refuse_rest(self) -> None:
+        if not self.transport.is_closing():
+            if self._coming and self.idle:  # no other answer is on its way
                 self.transport.write(TOO_LONG)
-                self.transport.close()
+            self.transport.close()
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        # not the connection itself: only the garbage collector would find such a cycle
+        self.scope["state"]["connection"] = id(self)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if self._coming:  # trailers are not used: the request is carried out already
+            super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        self._coming, self.idle, self.incomplete = False, False, True
-        self._headers += 1
+        self._coming, self._framing, self._since_header = False, 0, 0
+        self._all.put_last(self)
         self._set_deadline(BODY)
         super().on_headers_complete()
+        self._unanswered.append(self.cycle)
+
+    def on_body(self, body: bytes) -> None:
+        self._framing = 0
+        super().on_body(body)
 
     def on_message_complete(self) -> None:
-        self._coming, self._header, self.incomplete = True, 0, False
-        self._set_deadline(None)
+        self._coming, self._framing = True, 0
+        # no deadline while it is carried out; a refusal may have been sent before the body came
+        self._set_deadline(self.timeout_keep_alive + HEADER if self.idle else None)
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        if not self.pipeline:
-            self.idle = True
-            if self._coming:
-                self._set_deadline(self.timeout_keep_alive + HEADER)
+        self._unanswered.popleft()
+        if self.idle and self._coming:
+            self._set_deadline(self.timeout_keep_alive + HEADER)
         super().on_response_complete()
 
     def _set_deadline(self, seconds: float | None) -> None:

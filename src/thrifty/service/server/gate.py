@@ -26,7 +26,8 @@ class Gate:
             await self.app(scope, receive, send)
             return
         connections: Connections = scope["app"].state.connections
-        if self.in_flight >= MOST_IN_FLIGHT and not connections.make_way():
+        asking = scope.get("state", {}).get("connection")
+        if self.in_flight >= MOST_IN_FLIGHT and not connections.make_way(asking):
             answer = error_answer(503, "service", "too many requests are in flight")
             await answer(scope, receive, send)
             return
