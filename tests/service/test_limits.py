@@ -1,9 +1,15 @@
 """Limits: what is too much is refused at once, and nothing is changed."""
 
+import asyncio
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx
 import pytest
 
 from tests.service.servers import serving
-from thrifty.service.server import actions, experiment, gate, writer
+from thrifty.service.server import actions, experiment, gate, routes, writer
+from thrifty.service.server import serving as processes
 from thrifty.service.server.schemas import MOST_BATCH
 
 JSON = {"Content-Type": "application/json"}
@@ -78,3 +84,31 @@ def test_arms_and_contexts_stay_bounded_by_changes_too(server, monkeypatch):
     new = {"name": "third", "arms": [[1, 1]]}
     assert refusal(server.client.patch(path, json={"add_context": new})) == (422, "add_context")
     assert server.client.patch(path, json={"add_arm": {**arm, "context": "desk"}}).is_success
+
+
+def test_requests_that_a_stop_does_not_wait_for_are_answered(tmp_path, monkeypatch):
+    monkeypatch.setattr(processes, "ENDING", 0.1)
+    monkeypatch.setattr(routes, "check_settings", lambda _: None)
+    asked = [
+        ("GET", "/v1/experiments/x", None),
+        ("POST", "/v1/experiments/x/decisions", {"context": "phone"}),
+        ("POST", "/v1/experiments", {"name": "y", "dimension": 1}),
+        ("PATCH", "/v1/experiments/x", {"status": "paused"}),
+    ]
+    waiting = []
+
+    async def wait(action):
+        waiting.append(action)
+        await asyncio.Event().wait()
+
+    with ThreadPoolExecutor(len(asked)) as pool:
+        with serving(tmp_path / "s.db") as server:
+            monkeypatch.setattr(writer.Writer, "submit", lambda _self, action: wait(action))
+            urls = [(method, server.url + path, body) for method, path, body in asked]
+            found = [pool.submit(httpx.request, *one[:2], json=one[2]) for one in urls]
+            while len(waiting) < len(asked):
+                time.sleep(0.01)
+        answers = [one.result() for one in found]
+    unsure = (504, "experiment")
+    assert [refusal(one) for one in answers] == [(503, "service")] * 2 + [unsure] * 2
+    assert answers[0].headers["retry-after"] == "1"

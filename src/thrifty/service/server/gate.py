@@ -1,11 +1,15 @@
 """The gate: limits on the size of requests, and on how many are in flight."""
 
+import asyncio
+
 from fastapi import HTTPException
+from fastapi.responses import Response
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from thrifty.service.server.answers import error_answer
 from thrifty.service.server.connections import Connections
+from thrifty.service.server.routes import ALL
 
 MOST_BYTES = 4_000_000  # of a body
 MOST_IN_FLIGHT = 1_000  # requests
@@ -15,7 +19,8 @@ ALWAYS = ("/healthz", "/readyz")  # answered however many others there are
 class Gate:
     """Middleware: 413 for a body that is too large, 503 at once for one request too many.
 
-    Requests whose bodies are still coming give way to new ones.
+    Requests whose bodies are still coming give way to new ones. Those that are cancelled, since
+    the server stops, are answered, too.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -31,9 +36,20 @@ class Gate:
             answer = error_answer(503, "service", "too many requests are in flight")
             await answer(scope, receive, send)
             return
+        begun = False
+
+        async def noted(message: Message) -> None:
+            nonlocal begun
+            await send(message)
+            begun = True
+
         self.in_flight += 1
         try:
-            await self._let_in(scope, receive, send)
+            await self._let_in(scope, receive, noted)
+        except asyncio.CancelledError:
+            if not begun:
+                await _stopped(scope)(scope, receive, send)
+            raise
         finally:
             self.in_flight -= 1
 
@@ -53,3 +69,11 @@ class Gate:
             await error_answer(413, "body", too_long)(scope, receive, send)
         else:
             await self.app(scope, counted, send)
+
+
+def _stopped(scope: Scope) -> Response:
+    """The answer to a request that may be carried out later, or never."""
+    if scope["method"] == "PATCH" or (scope["method"], scope["path"]) == ("POST", ALL):
+        message = "the server is stopping; whether it was made or changed is not known"
+        return error_answer(504, "experiment", message)
+    return error_answer(503, "service", "the server is stopping; try again")
