@@ -2,7 +2,7 @@
 
 import json
 import time
-from itertools import count
+from itertools import count, repeat
 
 import pytest
 
@@ -103,7 +103,8 @@ def test_a_server_does_not_ask_itself(server, led_at):
         ("307 Temporary Redirect", {"Location": "/v1/experiments"}, b"[]"),
         ("401 Unauthorized", {"Content_Type": "text/plain"}, b"no"),
         ("418 Teapot", {}, b"[]"),
-        ("200 OK", {}, 2001 * b" "),
+        ("200 OK", {}, b"[" + 2001 * b" " + b"]"),
+        *(("200 OK", {}, body) for body in (b"", b"[", b"[NaN]", b"[] []", b'"\xff"', 999 * b"[")),
     ],
 )
 def test_other_replies_do_not_come_back(server, led_at, monkeypatch, status, headers, body):
@@ -138,3 +139,47 @@ def test_requests_are_not_passed_on_through_a_proxy(tmp_path, monkeypatch):
             path = lead(server, "far", "http://peer.invalid:8080")
             assert decide(server, path).status_code == 503
     assert seen == []
+
+
+def test_a_leader_that_drips_is_given_up(server, led_at, monkeypatch):
+    def talk(peer):
+        peer.request()
+        peer.send(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n[")
+        peer.send(*repeat(b" ", 100), pause=0.05)
+
+    monkeypatch.setattr(app, "LONGEST_HOP", 0.2)
+    with speaking(talk) as url:
+        path = led_at(url)
+        begun = time.monotonic()
+        assert refusal(decide(server, path))[::2] == (503, "its leader does not answer; try again")
+        assert server.client.patch(path, json={"status": "paused"}).status_code == 504
+        assert time.monotonic() - begun < 2
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+def test_nothing_is_sent_to_link_local_addresses(server, led_at, monkeypatch, caplog, host):
+    received = []
+
+    def talk(peer):
+        received.append(peer.request()[0])
+        peer.answer()
+
+    monkeypatch.setattr(app, "is_link_local", lambda address: address == "127.0.0.1")
+    with speaking(talk) as url:
+        path = led_at(url.replace("127.0.0.1", host))
+        assert refusal(decide(server, path)) == (503, "experiment", app.UNUSABLE)
+        assert server.client.patch(path, json={"status": "paused"}).status_code == 503
+    assert "its leader has the link-local address 127.0.0.1" in caplog.text
+    assert not any(received)
+
+
+@pytest.mark.parametrize(
+    ("host", "is_one"),
+    [
+        *[("169.254.169.254", True), ("169.254.0.1", True), ("169.253.0.1", False)],
+        *[("fe80::1", True), ("febf::1%2", True), ("fec0::1", False)],
+        *[("::ffff:169.254.1.1", True), ("::ffff:10.0.0.1", False)],
+    ],
+)
+def test_link_local_addresses_are_known(host, is_one):
+    assert app.is_link_local(host) == is_one

@@ -1,5 +1,7 @@
 """The service as an ASGI application: what its routes share, and how mistakes are answered."""
 
+import asyncio
+import ipaddress
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -11,6 +13,7 @@ from fastapi import FastAPI, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
+from pydantic_core import from_json
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.exceptions import HTTPException
 
@@ -35,7 +38,9 @@ STARTING = 10.0  # seconds until the store must answer
 # Seconds for a request that is passed on. A leader that is silent for longer than a lease has lost
 # it, and whoever asks again is answered by the next.
 HOP_TIMEOUT = httpx.Timeout(LASTS / 1e6, connect=1.0)
+LONGEST_HOP = 20.0  # seconds for all of it: a leader that drips must not hold requests
 NOT_CONNECTED = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)  # nothing was sent
+UNUSABLE = "its leader has an address that cannot be used; see the server log"
 LARGEST_REPLY = 100_000_000  # bytes that are passed back
 ERRORS = (400, 401, 403, 404, 409, 413, 422, 429, 503, 504)
 STATUSES = (200, 201, 500, *ERRORS)  # of answers in JSON
@@ -94,12 +99,15 @@ class Service:
             headers["Authorization"] = request.headers["authorization"]
         if body:
             headers["Content-Type"] = "application/json"
+        checks = {"trace": _check_peer}
         try:
-            asked = self.http.stream(method, target, content=body, headers=headers)
-            async with asked as reply:
+            hop = self.http.stream(method, target, content=body, headers=headers, extensions=checks)
+            async with asyncio.timeout(LONGEST_HOP), hop as reply:
                 return await _checked(reply)
+        except Refusal:
+            raise
         except Exception as error:  # uvloop has errors of its own for connections that have ended
-            if not isinstance(error, httpx.HTTPError):
+            if not isinstance(error, httpx.HTTPError | TimeoutError):
                 LOG.error("not passed on", exc_info=error)
             if method == "PATCH" and not isinstance(error, NOT_CONNECTED):
                 message = "its leader has not answered; whether it was changed is not known"
@@ -113,12 +121,31 @@ class Service:
             address = checked_address(leader.url, "its leader")
         except InvalidInput as error:
             LOG.error("not passed on: %s", error)
-            message = "its leader has an address that cannot be used; see the server log"
-            raise Unavailable("experiment", message) from None
+            raise Unavailable("experiment", UNUSABLE) from None
         if address == self.own_url.rstrip("/"):
             message = "another server has the address of this one; see --url"
             raise Unavailable("experiment", message)
         return address
+
+
+async def _check_peer(event: str, about: dict[str, Any]) -> None:
+    """Refuse a connection to a link-local address before anything is sent.
+
+    Also a name may lead to one, so the address is looked at when there is a connection.
+    """
+    if event == "connection.connect_tcp.complete":
+        stream = about["return_value"]
+        host = stream.get_extra_info("server_addr")[0]
+        if is_link_local(host):
+            await stream.aclose()
+            LOG.error("not passed on: its leader has the link-local address %s", host)
+            raise Unavailable("experiment", UNUSABLE)
+
+
+def is_link_local(host: str) -> bool:
+    """Whether an address is one of those where providers keep secrets of their machines."""
+    address = ipaddress.ip_address(host)
+    return (getattr(address, "ipv4_mapped", None) or address).is_link_local
 
 
 async def _checked(reply: httpx.Response) -> httpx.Response:
@@ -133,6 +160,7 @@ async def _checked(reply: httpx.Response) -> httpx.Response:
         content += part
         if len(content) > LARGEST_REPLY:
             raise ValueError(f"its leader has sent more than {LARGEST_REPLY:,} bytes")
+    from_json(content, allow_inf_nan=False)  # raises ValueError, also for NaN
     return httpx.Response(reply.status_code, content=bytes(content))
 
 
