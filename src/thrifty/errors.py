@@ -24,8 +24,8 @@ _END = r"\S*?(?=['\"),;:.\]}]*(?:\s|$))"  # of a word, without the punctuation a
 # A password in a URL. It may have a space or begin as a port does; a path may have lost a slash.
 _PASSWORD = re.compile(
     r"""(:/+(?!\[[\d:.a-fA-F]*\])[^\s:/@]*:)(?=\S)  # of a user, not of an IPv6 address
-    (?!\d{1,5}/(?:[^\s@]*/)?v1/)                    # the port of a service, whose paths may have @
-    (?!\d{1,5}(?:/[^\s@]*|['"),;:\]]*)(?:\s|$))     # a port, and a path without one
+    (?!\d{1,5}/(?:[^\s@]{0,500}/)?v1/)  # the port of a service, whose paths may have @
+    (?!\d{1,5}(?:/[^\s@]{0,500}|['"),;:\]]*)(?:\s|$))  # a port, and a path without one
     (?:[^@\n]{0,200}@(?:\S*@)?|\S*@)""",
     re.VERBOSE,
 )
