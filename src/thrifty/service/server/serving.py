@@ -42,12 +42,12 @@ def run_server(
 ) -> None:
     """Serve until a signal ends it."""
     url = None if url is None else _checked_url(url)
+    address = _address_of(host)
+    host = address if is_everywhere(address) else host  # which may be empty
+    _check_open(store, host, address, url, demo=demo)
     with _listen(host, port) as listening:
-        address, port = listening.getsockname()[:2]
-        host = address if is_everywhere(address) else host  # which may be empty
-        _check_open(store, host, address, url, demo=demo)
         named = f"[{host}]" if ":" in host else host
-        place = f"http://{named}:{port}"
+        place = f"http://{named}:{listening.getsockname()[1]}"
         service = Service(store, url or place.lower())
         _claim_address(service)
         app = make_app(store, service.own_url, service)
@@ -141,9 +141,21 @@ def _check_open(store: str, host: str, address: str, url: str | None, *, demo: b
         raise InvalidInput("--demo", "its visitors have no tokens: pass a --store without any")
 
 
+def _address_of(host: str) -> str:
+    """The address that listening on a host would mean; the host itself if that is not known."""
+    try:
+        found = socket.getaddrinfo(host or None, 0, _family(host), flags=socket.AI_PASSIVE)
+    except (OSError, UnicodeError):
+        return host
+    return str(found[0][4][0])
+
+
+def _family(host: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in host else socket.AF_INET
+
+
 def _listen(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening = socket.socket(_family(host), socket.SOCK_STREAM)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
