@@ -21,10 +21,18 @@ FEW = 5
 MOST_COMPARED = 10_000  # names that are searched for a similar one
 
 _END = r"\S*?(?=['\"),;:.\]}]*(?:\s|$))"  # of a word, without the punctuation after it
+# A password in a URL. It may have a space or begin as a port does; a path may have lost a slash.
+_PASSWORD = re.compile(
+    r"""(:/+(?!\[[\d:.a-fA-F]*\])[^\s:/@]*:)(?=\S)  # of a user, not of an IPv6 address
+    (?!\d{1,5}/(?:[^\s@]{0,500}/)?v1/)  # the port of a service, whose paths may have @
+    (?!\d{1,5}(?:/[^\s@]{0,500}|['"),;:\]]*)(?:\s|$))  # a port, and a path without one
+    (?:[^@\n]{0,200}@(?:\S*@)?|\S*@)""",
+    re.VERBOSE,
+)
 _SECRETS = (
     (re.compile(rf"(th_[0-9a-f]{{12}}_){_END}"), r"\1***"),  # a token, whole or not
     (re.compile(rf"(th_)(?=\S{{40}}){_END}"), r"\1***"),  # what was meant as one
-    (re.compile(r"(://[^\s:/@]*:)(?!\d{1,5}/)\S*@"), r"\1***@"),  # a password in a URL, no port
+    (_PASSWORD, r"\1***@"),
     (re.compile(r"(?i)(password\s*=\s*)(?:'[^']*'|[^\s&]+)"), r"\1***"),
 )
 

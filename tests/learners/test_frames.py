@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pandas
 import pytest
+from sklearn.preprocessing import StandardScaler
 
 import thrifty as th
 
@@ -108,6 +109,7 @@ def test_without_names_columns_are_taken_in_order():
             None,
             "features: columns with distinct names expected, got ['price', 'size', 'size']",
         ),
+        (pandas.Series([0.5, 0.9]), None, "index[0]: a string expected, got 0"),
         (FRAME[:0], None, "features: at least one row expected, got nothing"),
         (FRAME, "many", "name: none: the index names the 3 rows expected, got 'many'"),
         (FRAME[:1], None, "arm_names[0][3]: 'banner' is used before"),
@@ -148,6 +150,23 @@ def test_open_contexts_and_maps_name_arms_by_the_index():
     assert th.features.product(FRAME, ["age"], names=["a", "b", "c"]).arms == ("a", "b", "c")
     with pytest.raises(th.InvalidInput, match="is used before"):
         shared.choose(FRAME.set_axis(["x", "y", "x"]))
+
+
+@pytest.mark.parametrize("transformed", [False, True])
+def test_a_map_takes_the_row_of_a_data_frame_by_name(transformed):
+    known = pandas.DataFrame({"age": [0.4, 0.2], "income": [0.3, 0.9]})
+    scaler = StandardScaler().fit(known) if transformed else None
+    columns = None if transformed else ["age", "income"]
+    disjoint = th.features.disjoint(["a", "b"], columns, transformer=scaler)
+    expected = disjoint.whole(known[:1]).tolist()
+    assert disjoint.whole(known.iloc[0]).tolist() == expected
+    assert disjoint.whole(pandas.Series({"income": 0.3, "age": 0.4})).tolist() == expected
+    with pytest.raises(th.InvalidInput, match="the columns age, income expected"):
+        disjoint.whole(pandas.Series({"income": 0.3, "height": 0.4}))
+    with pytest.raises(th.InvalidInput, match="columns with distinct names expected"):
+        disjoint.whole(pandas.Series([0.3, 0.4, 0.5], ["age", "income", "age"]))
+    with pytest.raises(th.InvalidInput, match=r"features\[0\]: a string expected, got 0"):
+        disjoint.whole(pandas.Series([0.3, 0.4]))
 
 
 def test_a_map_gives_whole_features():

@@ -3,7 +3,7 @@
 import pytest
 
 from thrifty.errors import InvalidInput
-from thrifty.service.addresses import checked_address
+from thrifty.service.addresses import checked_address, is_everywhere
 
 
 @pytest.mark.parametrize(
@@ -16,6 +16,9 @@ from thrifty.service.addresses import checked_address
         ("http://[::1]:8080/", "http://[::1]:8080"),
         ("http://bücher.example/a b", "http://xn--bcher-kva.example/a%20b"),
         ("http://host/a/../b", "http://host/b"),
+        ("http://shared.example.:8080", "http://shared.example:8080"),
+        ("http://127.0.0.1./", "http://127.0.0.1"),
+        ("http://bücher.example.", "http://xn--bcher-kva.example"),
     ],
 )
 def test_an_address_has_one_form(url, normal):
@@ -40,7 +43,10 @@ HIDDEN = """
         *NOT.split(),
         *(None, 7, b"http://host", "", " http://host", "http://host\n", "http://ho st"),
         "http://host/\udc80",
-        *(f"http://{host}" for host in ("a..b", ".a", "-a", 64 * "a", 127 * "a." + "a")),
+        *(
+            f"http://{host}"
+            for host in ("a..b", "a..", ".", ".a", "-a", 64 * "a", 127 * "a." + "a")
+        ),
         "http://host/" + 70_000 * "a",
     ],
 )
@@ -54,3 +60,15 @@ def test_users_queries_and_fragments_are_refused_and_not_repeated(url):
     with pytest.raises(InvalidInput, match=r"^url: pass .*, without user, query or fragm") as error:
         checked_address(url)
     assert "secret" not in str(error.value)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "0", "0.0", "0x0", "::", "::0", "::ffff:0.0.0.0"])
+def test_hosts_that_mean_all_addresses(host):
+    assert is_everywhere(host)
+
+
+@pytest.mark.parametrize(
+    "host", ["", "127.0.0.1", "127.1", "1", "::1", "fe80::1%eth0", "0.example"]
+)
+def test_hosts_that_mean_one(host):
+    assert not is_everywhere(host)

@@ -311,6 +311,25 @@ def test_names_are_quoted_in_paths(service, client):
         (lambda e: e.explain("\udc80"), "decision: a name expected"),
         (lambda e: list(e.log("7&format=parquet")), "after: a whole number of at least 0 expected"),
         (lambda e: list(e.log(-1)), "after: a whole number of at least 0 expected, got -1"),
+        (lambda e: e.choose("mobile", available=7), "available: a list of arms expected, got 7"),
+        (lambda e: e.choose("mobile", available="ab"), "available: a list of arms expected"),
+        (lambda e: e.choose(FEATURES, names=7), "names: a list of names expected, got 7"),
+        (lambda e: e.choose(FEATURES, names="xy"), "names: a list of names expected, got 'xy'"),
+        (lambda e: e.choose(FEATURES, names=["x", 1]), r"names\[1\]: a string expected, got 1"),
+        (
+            lambda e: e.choose_many([{"context": "mobile", "available": "ab"}]),
+            r"\[0\].available: a list of arms expected, got 'ab'",
+        ),
+        (lambda e: e.choose_many(7), "contexts: a list of contexts expected, got 7"),
+        (lambda e: e.choose_many("ab"), "contexts: a list of contexts expected, got 'ab'"),
+        (lambda e: e.choose_many(pd.DataFrame({"a": [1.0]})), "contexts: a list of contexts"),
+        (lambda e: e.learn_many(7), "rewards: a list of decisions and their rewards expected"),
+        (lambda e: e.learn_many({"id": 1.0}), "rewards: a list of decisions and their rewards"),
+        (lambda e: e.choose(pd.DataFrame([[1.0, 2.0]])), r"columns\[0\]: a string expected, got 0"),
+        (
+            lambda e: e.choose(pd.Series([1.0, 2.0], [2, 1])),
+            r"index\[0\]: a string expected, got 2",
+        ),
         (lambda e: e.choose("mobile", available=[b"x"]), "request: cannot be sent as JSON"),
     ],
 )
@@ -318,6 +337,12 @@ def test_bad_arguments_are_refused_before_anything_is_sent(service, shop, call, 
     with pytest.raises(InvalidInput, match=f"^{message}"):
         call(shop)
     assert service.requests == []
+
+
+@pytest.mark.parametrize("columns", [7, "ab", ["a", 1], ["a", "a"]])
+def test_columns_are_names(client, columns):
+    with pytest.raises(InvalidInput, match=r"^columns"):
+        client.experiment("shop", columns=columns)
 
 
 @pytest.mark.parametrize(
@@ -348,7 +373,7 @@ def test_each_decision_has_an_id_of_its_own():
         def send(self, request):
             return request
 
-    ids = [body["id"] for body in RemoteExperiment(Unsent(), "shop").choose_many("abc").body]
+    ids = [body["id"] for body in RemoteExperiment(Unsent(), "shop").choose_many(list("abc")).body]
     assert ids == sorted(set(ids))
     assert len(ids) == 3
 

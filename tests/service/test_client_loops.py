@@ -2,7 +2,9 @@
 
 import asyncio
 import gc
-from threading import Thread
+import logging
+import time
+from threading import Event, Thread
 
 import pytest
 import uvloop
@@ -10,6 +12,7 @@ import uvloop
 import thrifty as th
 from tests.service.fake_server import FakeService, make_app, serving, speaking
 from thrifty.errors import Unreachable
+from thrifty.service.client import deadlines, pools
 
 LOOPS = [asyncio.new_event_loop, uvloop.new_event_loop]
 
@@ -95,6 +98,81 @@ def test_a_request_that_is_cancelled_leaves_the_client_usable(url):
             return await shop.choose("mobile", id="last")
 
     assert run(play()).id == "last"
+
+
+def cancel_after(turns, task):
+    """Cancel a task when its loop has turned so many times."""
+    if turns == 0:
+        task.cancel()
+    else:
+        asyncio.get_running_loop().call_soon(cancel_after, turns - 1, task)
+
+
+@pytest.mark.parametrize("make", LOOPS)
+def test_a_request_that_is_cancelled_while_its_reply_is_read_keeps_no_place(url, make, monkeypatch):
+    """The only connection is free again, in whichever step the caller was cancelled."""
+    monkeypatch.setitem(pools.LIMITS, "max_connections", 1)
+    read, cancelled = deadlines.AsyncStream.read, []
+
+    async def play():
+        async with th.AsyncClient(url, retries=0, timeout=5) as client:
+            shop = client.experiment("shop")
+            for turns in range(12):
+                task = asyncio.create_task(shop.choose("mobile"))
+
+                async def then_cancelled(*given, turns=turns, task=task, **named):
+                    found = await read(*given, **named)
+                    cancel_after(turns, task)
+                    return found
+
+                monkeypatch.setattr(deadlines.AsyncStream, "read", then_cancelled)
+                await asyncio.wait([task])
+                cancelled.append(task.cancelled())
+                monkeypatch.setattr(deadlines.AsyncStream, "read", read)
+                await shop.choose("mobile")
+
+    run(play(), make)
+    assert cancelled[0]
+    assert not cancelled[-1]  # all steps were tried
+
+
+def test_the_attempt_of_a_cancelled_request_ends_with_the_client(caplog):
+    asked = Event()
+
+    def talk(peer):
+        peer.request()
+        asked.set()
+        peer.over.wait()
+
+    async def play(url):
+        async with th.AsyncClient(url, retries=0, timeout=60) as client:
+            tasks = [asyncio.create_task(client.experiments()) for _ in range(2)]
+            await asyncio.to_thread(asked.wait, 10)
+            tasks[0].cancel()
+            await asyncio.wait(tasks[:1])
+        with pytest.raises(Unreachable, match="the client was closed"):
+            await tasks[1]
+        return len(asyncio.all_tasks())
+
+    with speaking(talk) as url, caplog.at_level(logging.DEBUG, "asyncio"):
+        begun = time.monotonic()
+        assert run(play(url)) == 2  # its own, and that of wait_for
+        assert time.monotonic() - begun < 10
+    assert "exception" not in caplog.text
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")  # of loops that end without closing sockets
+def test_what_a_loop_has_opened_is_let_go_if_it_closes_without_an_end(url):
+    client = th.AsyncClient(url, retries=0)
+    for _ in range(3):
+        loop = asyncio.new_event_loop()
+        loop.run_until_complete(client.experiments())
+        loop.close()
+    processes = client._transport._pool._processes
+    assert len(processes.get().opened) == 1
+    run(client.experiments())
+    assert len(processes.get().opened) == 0
+    gc.collect()
 
 
 def test_a_client_that_is_not_used_opens_and_closes_nothing():

@@ -4,10 +4,11 @@ import asyncio
 import os
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from uuid import uuid4
 
 import httpx
+import psycopg
 import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import InternalError
@@ -22,7 +23,7 @@ from thrifty.service.server import memory
 from thrifty.service.server.actions import Create, Decide
 from thrifty.service.server.writer import Writer
 from thrifty.service.storage import leases
-from thrifty.service.storage.leases import LASTS, WATCH, Elsewhere, Heartbeat, Leases
+from thrifty.service.storage.leases import LASTS, WATCH, AddressTaken, Elsewhere, Heartbeat, Leases
 from thrifty.service.storage.store import EMPTY, Event, EventStore, append, last_seq
 
 pytestmark = [pytest.mark.kills, pytest.mark.postgres]
@@ -30,6 +31,9 @@ pytestmark = [pytest.mark.kills, pytest.mark.postgres]
 KILLS = int(os.environ.get("THRIFTY_KILLS", "4"))
 LEASE = LASTS / 1e6  # seconds
 LONGEST_GAP = 10.0  # seconds without service when a leader is killed
+NO_ADDRESSES = """
+    a.example.com ftp://a http://joe:secret@a http://a?b http://0.0.0.0:80 http://[::]:80 http://0
+"""
 
 
 @pytest.fixture(scope="module")
@@ -206,9 +210,21 @@ def test_a_paused_server_that_makes_an_experiment_keeps_no_lock(store):
 
 
 def test_a_store_that_several_servers_share_needs_an_address_for_each(store):
-    done = thrifty("serve", "--store", store, "--host", "0.0.0.0")
-    assert done.returncode == 2
-    assert done.stderr.startswith("thrifty: --url: other servers of the store")
+    for host in ("0.0.0.0", "", "0", "::0"):
+        done = thrifty("serve", "--store", store, "--host", host, "--port", "0")
+        assert done.returncode == 2
+        assert done.stderr.startswith("thrifty: --url: other servers of the store")
+
+
+def test_a_server_that_cannot_write_its_address_is_refused(postgres, store):
+    with closing(EventStore(store)), psycopg.connect(store, autocommit=True) as connection:
+        connection.execute("CREATE ROLE reader LOGIN")
+        connection.execute("GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader")
+    url = store.replace("postgres@", "reader@")
+    done = thrifty("serve", "--store", url, "--port", "0")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert done.stderr.startswith("thrifty: postgresql://reader@")
+    assert "the store cannot be used: permission denied for table leases" in done.stderr
 
 
 def test_a_second_server_with_the_same_address_is_refused(servers, store):
@@ -296,7 +312,35 @@ def test_a_server_that_lost_its_address_takes_nothing_from_the_new_one(claims):
         paused.acquire(connection, "contested")
 
 
-@pytest.mark.parametrize("url", ["a.example.com", "ftp://a", "http://joe:secret@a", "http://a?b"])
+def test_a_server_that_lost_its_address_is_not_ready_until_it_is_free_again(store, claims):
+    active = claims("active")
+    with ExitStack() as stack:
+        writer = Writer(stack.enter_context(closing(EventStore(store))), "paused", active.url)
+        writer.memory.leases.claim_address()
+        writer.start()
+        stack.callback(writer.stop)
+        answers(writer, Create(name := str(uuid4()), SETTINGS))
+        with active.store.begin() as connection:  # as when the first was paused for long enough
+            lease = leases._read(connection, [active._address], "update")[active._address]
+            active._take(connection, active._address, lease, active.store.now(connection))
+        wait(lambda: not writer.is_ready())
+        decide = Decide(name, [("x", {"context": "a"})], ["x"])
+        assert isinstance(answers(writer, decide), AddressTaken)
+        assert not writer.is_ready()
+        with active.store.begin() as connection:
+            active.release(connection)
+        wait(writer.is_ready)
+        assert isinstance(answers(writer, decide), list)
+
+
+def wait(for_what):
+    end = time.monotonic() + LONGEST_GAP
+    while not for_what():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("url", NO_ADDRESSES.split())
 def test_an_address_is_checked(url):
     done = thrifty("serve", "--url", url)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)

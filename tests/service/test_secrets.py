@@ -45,6 +45,18 @@ STORES = {
     "no database": "joe:{}@127.0.0.1",
     "keywords": "host=127.0.0.1 user=joe password={}",
 }
+PLACES = """
+    audit
+    audit --head
+    tokens
+    serve
+    run
+    run --study
+    bound
+    report
+    experiments list --url
+    experiments create
+"""
 
 
 @pytest.fixture
@@ -79,12 +91,11 @@ def test_no_command_shows_the_password_of_a_store_that_cannot_be_used(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    "place", ["audit {}", "tokens {}", "serve {}", "experiments list --url {}"]
-)
-def test_no_command_shows_the_password_of_a_url_in_another_place(command, place):
-    url = f"postgresql://joe:{PASSWORD}@127.0.0.1/shop"
-    code, written = command(*place.format(url).split())
+@pytest.mark.parametrize("before", ["", "12345/", "a ", "1@"])
+@pytest.mark.parametrize("place", PLACES.strip().splitlines())
+def test_no_command_shows_the_password_of_a_url_in_another_place(command, place, before):
+    url = f"postgresql://joe:{before}{PASSWORD}@127.0.0.1/shop"
+    code, written = command(*place.split(), url)
     assert code == 2
     assert PASSWORD not in written
 
@@ -201,6 +212,8 @@ def test_no_answer_and_no_log_repeats_a_token(tmp_path, caplog):
         "a thing: http://127.0.0.1:8080/v1/experiments/a@b.example",
         "pass one as token=, or as --token",
         "password: one of them",
+        "http://[::1]:8080 and http://host:8080/path: not what a@b.example asked for",
+        "['http://host:8080', 'a@b.example']",
     ],
 )
 def test_what_is_no_secret_is_shown(text):

@@ -90,6 +90,39 @@ def test_databases_of_other_programs_are_left_alone(tmp_path, use):
 
 
 @pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize(
+    "mark", ["CREATE VIEW v AS SELECT 1", "PRAGMA application_id=1234", "PRAGMA user_version=7"]
+)
+def test_databases_of_other_programs_without_tables_are_left_alone(tmp_path, use, mark):
+    said = refusal(database_of(tmp_path / "other.db", mark), use)
+    assert "not a store of thrifty: it " in said
+    assert "another program" in said
+
+
+@pytest.mark.parametrize("options", ["timeout=abc", "timeout=1&timeout=2", "detect_types=1e9"])
+def test_options_that_cannot_be_used_are_refused(tmp_path, options):
+    store = f"sqlite:///{made(tmp_path / 'x.db')}?{options}"
+    with pytest.raises(InvalidInput, match=r"^store: an option after the question mark"):
+        EventStore(store)
+    EventStore(store.replace(options, "timeout=5")).close()
+
+
+@pytest.mark.parametrize(
+    "store",
+    [
+        f"postgresql://joe@{64 * 'a'}/shop",
+        f"postgresql://joe@/shop?host=/tmp,{64 * 'a'}",
+        "postgresql://joe@a..b/shop",
+        "postgresql://joe@host/sh\udcffop",
+        "postgresql://joe:\udcff@host/shop",
+    ],
+)
+def test_urls_that_no_server_can_have_are_refused(store):
+    with pytest.raises(InvalidInput, match=r"^store: "):
+        EventStore(store)
+
+
+@pytest.mark.parametrize("use", USES)
 def test_what_is_no_database_is_refused(tmp_path, use):
     text = tmp_path / "notes.txt"
     text.write_text("not a database\n" * 1000)

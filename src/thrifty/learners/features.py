@@ -20,7 +20,15 @@ from numpy.typing import ArrayLike
 
 from thrifty.errors import InvalidInput
 from thrifty.numerics.arrays import Floats, Ints, numeric
-from thrifty.problem.frames import check_columns, columns_of, index_names, numbers_of, strings
+from thrifty.problem.frames import (
+    check_columns,
+    columns_of,
+    index_names,
+    is_row,
+    numbers_of,
+    row_in_order,
+    strings,
+)
 from thrifty.problem.names import arm_index, listed_arms, listed_names
 
 
@@ -76,6 +84,8 @@ class Columns:
         if isinstance(data, Mapping):
             check_columns(strings(data, "features"), self.names, "features")
             data = [[data[name] for name in self.names]]
+        elif is_row(data):
+            data = row_in_order(data, self.names, "features")
         if self.transformer is not None:
             values = self.transformer.transform(data)
             values = values.toarray() if hasattr(values, "toarray") else values

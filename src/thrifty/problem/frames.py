@@ -40,10 +40,15 @@ def arm_table(data: Any) -> ArmTable | None:
     columns = columns_of(data)
     if columns is not None:
         return ArmTable(data.to_numpy(), columns, _strings(getattr(data, "index", ())))
-    if all(hasattr(data, part) for part in ("to_numpy", "index", "name")):
-        columns = tuple(str(name) for name in data.index)
+    if is_row(data):
+        columns = strings(data.index, "index")
         return ArmTable(data.to_numpy()[None, :], columns, _strings([data.name]))
     return None
+
+
+def is_row(data: Any) -> bool:
+    """Whether data are a row of a data frame (a Series), whose index names the columns."""
+    return all(hasattr(data, part) for part in ("to_numpy", "index", "name"))
 
 
 def _strings(index: Any) -> tuple[str, ...] | None:
@@ -66,12 +71,22 @@ def numbers_of(frame: Any, columns: Sequence[str] | None, where: str) -> Floats:
     return np.ascontiguousarray(numeric(values, where, "columns of numbers"))
 
 
+def row_in_order(row: Any, columns: Sequence[str], where: str) -> Any:
+    """A row of a data frame as a data frame with its columns in the order of `columns`."""
+    _check_same(strings(row.index, where), columns, where)
+    return row[list(columns)].to_frame().T
+
+
 def in_order(values: Any, present: Sequence[str], columns: Sequence[str], where: str) -> Any:
     """Values (n, d), whose columns are `present`, in the order of `columns`: the same, no other."""
+    _check_same(present, columns, where)
+    return values[:, [present.index(name) for name in columns]]
+
+
+def _check_same(present: Sequence[str], columns: Sequence[str], where: str) -> None:
     if len(set(present)) < len(present):
         raise InvalidInput.expected(where, "columns with distinct names", list(present))
     check_columns(present, columns, where)
-    return values[:, [present.index(name) for name in columns]]
 
 
 def check_columns(present: Sequence[str], columns: Sequence[str], where: str) -> None:

@@ -44,13 +44,13 @@ def arm_index(arm: str | int, names: Sequence[str], expected: str) -> int:
     return int(arm)
 
 
-def listed_arms(available: Any) -> Collection[str | int]:
+def listed_arms(available: Any, where: str = "available") -> Collection[str | int]:
     """Arms on offer, as they were given; raises InvalidInput unless they are in a list or so."""
     single = isinstance(available, str) or not isinstance(available, Collection)
     if single or (isinstance(available, np.ndarray) and available.ndim == 0):
-        raise InvalidInput.expected("available", "a list of arms", available)
+        raise InvalidInput.expected(where, "a list of arms", available)
     if isinstance(available, np.ma.MaskedArray) and np.ma.is_masked(available):
-        raise InvalidInput("available", "has masked values: leave them out")
+        raise InvalidInput(where, "has masked values: leave them out")
     return available
 
 

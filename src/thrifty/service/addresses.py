@@ -2,6 +2,7 @@
 
 import ipaddress
 import re
+import socket
 
 import httpx
 
@@ -9,18 +10,18 @@ from thrifty.errors import InvalidInput
 
 EXAMPLE = "an address such as http://127.0.0.1:8080"
 _LABEL = "[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
-_NAME = re.compile(rf"(?=.{{1,253}}$){_LABEL}(\.{_LABEL})*\.?")
+_NAME = re.compile(rf"(?=.{{1,253}}$){_LABEL}(\.{_LABEL})*")
 
 
 def checked_address(url: object, where: str = "url") -> str:
-    """An address in its normal form, without a slash at its end.
+    """An address in its normal form, without a slash at its end or a dot after its host.
 
     It has a scheme (http or https), a host, and perhaps a port and a path. where: its name in
     messages, which do not repeat what may hold a password.
     """
     try:
         # twice: the port of a scheme is left out only after the scheme is in lower case
-        parsed = httpx.URL(str(httpx.URL(url))) if isinstance(url, str) else None
+        parsed = _without_dot(httpx.URL(str(httpx.URL(url)))) if isinstance(url, str) else None
         usable = parsed is not None and _is_usable(parsed)
     except (httpx.InvalidURL, UnicodeError):  # also hosts that cannot be names
         usable = False
@@ -29,6 +30,24 @@ def checked_address(url: object, where: str = "url") -> str:
     if not usable:
         raise InvalidInput.expected(where, EXAMPLE, url)
     return str(parsed).rstrip("/")
+
+
+def is_everywhere(host: str) -> bool:
+    """Whether a host means all addresses of a machine: one to listen on, but not to be reached at.
+
+    In all forms that sockets know, such as 0.0.0.0, 0, :: and ::ffff:0.0.0.0.
+    """
+    try:
+        address = ipaddress.ip_address(socket.inet_aton(host) if ":" not in host else host)
+    except (OSError, ValueError):  # a name
+        return False
+    return (getattr(address, "ipv4_mapped", None) or address).is_unspecified
+
+
+def _without_dot(url: httpx.URL) -> httpx.URL:
+    """The same without the dot that may end the name of a host."""
+    host = url.raw_host.decode("ascii")
+    return url.copy_with(host=host[:-1]) if host.endswith(".") else url
 
 
 def _is_usable(url: httpx.URL) -> bool:

@@ -9,6 +9,7 @@ from types import MethodType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, get_args, overload
 
 from thrifty.errors import MissingPackage
+from thrifty.problem.names import listed_names
 from thrifty.service.client import replies, requests
 from thrifty.service.client.replies import RemoteDecision, RemoteEvent, RemoteExplanation
 from thrifty.service.client.requests import Json, Request, Rule
@@ -115,7 +116,8 @@ class _Experiment:
     """What RemoteExperiment and AsyncRemoteExperiment share."""
 
     def __init__(self, transport: Any, name: str, columns: Sequence[str] | None = None) -> None:
-        self.name, self._transport, self._columns = name, transport, columns
+        self.name, self._transport = name, transport
+        self._columns = None if columns is None else listed_names(columns, "columns")
         self._path = f"{EXPERIMENTS}/{requests.path_part(name, 'experiment')}"
 
     @sent
@@ -145,8 +147,7 @@ class _Experiment:
         contexts: of each the name or the features, or a mapping with context or features, and
         perhaps names, available and id.
         """
-        make = requests.decision_body
-        bodies = [make(asked, self._columns, f"[{i}].") for i, asked in enumerate(contexts)]
+        bodies = requests.decision_bodies(contexts, self._columns)
         read = partial(replies.read_decisions, ids=[body["id"] for body in bodies])
         return Request("POST", f"{self._path}/decisions", read, bodies)
 
@@ -162,7 +163,7 @@ class _Experiment:
         self, rewards: Iterable[tuple[RemoteDecision | str, float]]
     ) -> Request[list[str]]:
         """Report pairs of a decision and its reward, all or none; at most 1,000."""
-        bodies = requests.reward_bodies(list(rewards))
+        bodies = requests.reward_bodies(rewards)
         read = partial(replies.read_rewards, ids=[body["decision"] for body in bodies])
         return Request("POST", f"{self._path}/rewards", read, bodies)
 

@@ -2,7 +2,8 @@
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from dataclasses import dataclass, field
 from ssl import SSLContext
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -61,14 +62,42 @@ class Pool:
         self.get().close()
 
 
-class _Open(NamedTuple):
-    """The connections of an event loop, and what closes them when the loop ends."""
+@dataclass(eq=False)
+class Open:
+    """The connections of an event loop, and the tasks that use them."""
 
     pool: httpcore.AsyncConnectionPool
+    tasks: set[asyncio.Task[Any]] = field(default_factory=set)
+
+    def start(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        """Let work go on in a task of its own, which nobody else has to keep."""
+        task = asyncio.ensure_future(work)
+        self.tasks.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self.tasks.discard(task)
+        if not task.cancelled():
+            task.exception()  # seen: asyncio logs it otherwise, though who asked has given up
+
+    async def close(self) -> None:
+        """End the tasks, and close the connections."""
+        tasks = list(self.tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self.pool.aclose()
+
+
+class _Opened(NamedTuple):
+    """What a loop has opened, and what closes it when the loop ends."""
+
+    here: Open
     end: AsyncGenerator[None, None]
 
 
-Opened = dict[asyncio.AbstractEventLoop, _Open]
+Opened = dict[asyncio.AbstractEventLoop, _Opened]
 
 
 class _Process(NamedTuple):
@@ -84,15 +113,17 @@ class AsyncPool:
     def __init__(self, scheme: str) -> None:
         self._processes = PerProcess(lambda: _Process(_trusted(scheme), {}))
 
-    async def get(self) -> httpcore.AsyncConnectionPool:
-        """That of the running loop."""
+    async def get(self) -> Open:
+        """Those of the running loop."""
         loop, (trusted, opened) = asyncio.get_running_loop(), self._processes.get()
         if loop not in opened:
+            _forget_closed(opened)
             backend = AsyncBackend()
             pool = httpcore.AsyncConnectionPool(trusted, network_backend=backend, **LIMITS)
-            opened[loop] = _Open(pool, _until_the_end(opened, loop, pool))
+            here = Open(pool)
+            opened[loop] = _Opened(here, _until_the_end(opened, loop, here))
             await anext(opened[loop].end)  # begins it: the loop knows it from now on
-        return opened[loop].pool
+        return opened[loop].here
 
     async def close(self) -> None:
         """Close the connections of the running loop; other loops close theirs when they end."""
@@ -101,14 +132,21 @@ class AsyncPool:
 
 
 async def _until_the_end(
-    opened: Opened, loop: asyncio.AbstractEventLoop, pool: httpcore.AsyncConnectionPool
+    opened: Opened, loop: asyncio.AbstractEventLoop, here: Open
 ) -> AsyncGenerator[None, None]:
     """Close a pool in its own loop: asyncio.run ends all generators before it closes the loop."""
     try:
         yield
     finally:
         opened.pop(loop, None)
-        await pool.aclose()
+        await here.close()
+
+
+def _forget_closed(opened: Opened) -> None:
+    """Let go what loops have opened that were closed without an end to their generators."""
+    for loop in list(opened):
+        if loop.is_closed():
+            opened.pop(loop, None)
 
 
 def _trusted(scheme: str) -> SSLContext | None:

@@ -11,7 +11,8 @@ import numpy as np
 import thrifty as th
 from thrifty.errors import InvalidInput
 from thrifty.numerics.arrays import finite_number, numeric
-from thrifty.problem.frames import arm_table, in_order
+from thrifty.problem.frames import arm_table, columns_of, in_order
+from thrifty.problem.names import listed_arms, listed_names
 from thrifty.service.client.replies import RemoteDecision
 from thrifty.service.ids import new_id
 
@@ -71,8 +72,10 @@ def decision_body(asked: Any, columns: Sequence[str] | None, where: str = "") ->
         body["features"], names = _features(body["features"], columns, f"{where}features")
         if names is not None:
             body.setdefault("names", names)
-    for key in body.keys() & {"names", "available"}:
-        body[key] = list(body[key])
+    if "names" in body:
+        body["names"] = list(listed_names(body["names"], f"{where}names"))
+    if "available" in body:
+        body["available"] = list(listed_arms(body["available"], f"{where}available"))
     return {"id": new_id(), **body}
 
 
@@ -96,16 +99,34 @@ def reward_body(decision: RemoteDecision | str, reward: float, where: str = "") 
     return {"decision": id_of(decision), "reward": finite_number(reward, f"{where}reward")}
 
 
-def reward_bodies(pairs: Sequence[Any]) -> list[Json]:
+def decision_bodies(contexts: Any, columns: Sequence[str] | None) -> list[Json]:
+    """Several decisions to take."""
+    listed = _listed(contexts, "contexts", "a list of contexts")
+    return [decision_body(asked, columns, f"[{i}].") for i, asked in enumerate(listed)]
+
+
+def reward_bodies(pairs: Any) -> list[Json]:
     """The rewards of several decisions."""
     bodies = []
-    for i, pair in enumerate(pairs):
+    for i, pair in enumerate(_listed(pairs, "rewards", "a list of decisions and their rewards")):
         try:
             decision, reward = pair
         except (TypeError, ValueError):
             raise InvalidInput.expected(f"[{i}]", "a decision and its reward", pair) from None
         bodies.append(reward_body(decision, reward, f"[{i}]."))
     return bodies
+
+
+def _listed(items: Any, where: str, expected: str) -> list[Any]:
+    """Several items; a text, a mapping or a data frame would give its letters, keys or columns."""
+    try:
+        one = isinstance(items, str | Mapping) or columns_of(items) is not None
+        each = None if one else iter(items)
+    except TypeError:
+        each = None
+    if each is None:
+        raise InvalidInput.expected(where, expected, items)
+    return list(each)
 
 
 def id_of(decision: RemoteDecision | str) -> str:

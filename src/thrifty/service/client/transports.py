@@ -85,10 +85,14 @@ class Connection:
     def limits(self, *, closed: bool) -> dict[str, Any]:
         """Until when an attempt that begins now must have a reply; see deadlines.py."""
         if closed:
-            raise Unreachable(f"{self.url}: the client was closed")
+            raise self.was_closed()
         until = time.monotonic() + self.timeout
         steps = dict.fromkeys(("connect", "read", "write"), until)
         return {"timeout": {**steps, "pool": self.timeout}}
+
+    def was_closed(self) -> Unreachable:
+        """The error of attempts that a closed client can no longer make."""
+        return Unreachable(f"{self.url}: the client was closed")
 
     def failed(self, request: Request[Any], error: Exception) -> Failed:
         """An attempt that got no reply; it is the last where a repetition could do harm."""
@@ -156,10 +160,25 @@ class AsyncTransport:
             await asyncio.sleep(attempts.pause(outcome))
 
     async def _attempt(self, request: Request[T], call: dict[str, Any]) -> T | Failed:
-        limits, content = self.connection.limits(closed=self._closed), bytearray()
-        pool = await self._pool.get()
+        """An attempt in a task of its own, which goes on if who asks is cancelled.
+
+        httpcore loses connections where requests are cancelled. The deadline ends all attempts.
+        """
+        limits = self.connection.limits(closed=self._closed)
+        here = await self._pool.get()
+        exchange = self._exchange(here.pool, request, call | {"extensions": limits})
+        task = here.start(exchange)
+        await asyncio.wait([task])
+        if task.cancelled():
+            raise self.connection.was_closed()
+        return task.result()
+
+    async def _exchange(
+        self, pool: httpcore.AsyncConnectionPool, request: Request[T], call: dict[str, Any]
+    ) -> T | Failed:
+        content = bytearray()
         try:
-            async with pool.stream(**call, extensions=limits) as response:
+            async with pool.stream(**call) as response:
                 reading = cast(AsyncGenerator[bytes, None], response.aiter_stream())
                 async with aclosing(reading) as parts:  # now, not when it is collected
                     async for part in parts:

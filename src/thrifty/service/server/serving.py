@@ -11,15 +11,18 @@ import sys
 from contextlib import suppress
 from datetime import UTC, datetime
 
+import httpx
 import uvicorn
 from fastapi import FastAPI
+from sqlalchemy.exc import SQLAlchemyError
 
 from thrifty.errors import InvalidInput, redacted
-from thrifty.service.addresses import checked_address
+from thrifty.service.addresses import checked_address, is_everywhere
 from thrifty.service.server.app import Service, make_app
 from thrifty.service.server.connections import MOST, HttpConnection
 from thrifty.service.server.demo import start_visitors
 from thrifty.service.server.guard import is_loopback
+from thrifty.service.storage.databases import unusable
 from thrifty.service.storage.store import open_store
 from thrifty.service.storage.tokens import read_tokens
 
@@ -29,7 +32,6 @@ if sys.platform != "win32":
 LOG = logging.getLogger("thrifty.service")
 ENDING = 10  # seconds for requests in flight, at the end
 OTHER_FILES = 200  # of a process with MOST connections: the store, and connections to others
-EVERYWHERE = ("0.0.0.0", "::")  # no addresses that others could use
 # Objects that Python makes before it looks for cycles among the young, and how often it looks at
 # the older ones. Its own numbers (700, 10, 10) took half of the time of decisions in batches.
 YOUNG, OLDER, OLDEST = 20_000, 20, 50
@@ -39,28 +41,34 @@ def run_server(
     store: str, host: str, port: int, url: str | None, *, demo: bool, json_log: bool
 ) -> None:
     """Serve until a signal ends it."""
-    if url is not None:
-        url = checked_address(url, "--url")
-    _check_open(store, host, url, demo=demo)
-    listening = _listen(host, port)
-    named = f"[{host}]" if ":" in host else host
-    place = f"http://{named}:{listening.getsockname()[1]}"
-    service = Service(store, url or place.lower())
-    service.writer.memory.leases.claim_address()
-    app = make_app(store, service.own_url, service)
-    app.state.connections.most = most_connections()
-    config = server_config(app)
+    url = None if url is None else _checked_url(url)
+    address = _address_of(host)
+    host = address if is_everywhere(address) else host  # which may be empty
+    _check_open(store, host, address, url, demo=demo)
+    with _listen(host, port) as listening:
+        named = f"[{host}]" if ":" in host else host
+        place = f"http://{named}:{listening.getsockname()[1]}"
+        service = Service(store, url or place.lower())
+        _claim_address(service)
+        app = make_app(store, service.own_url, service)
+        app.state.connections.most = most_connections()
+        config = server_config(app)
+        _announce(place, json_log=json_log)
+        if demo:
+            start_visitors(place)
+        tune_collector()
+        # uvicorn raises SIGTERM again after a graceful end: exit code 0, not death by a signal
+        signal.signal(signal.SIGTERM, lambda *_: None)
+        uvicorn.Server(config).run(sockets=[listening])
+
+
+def _announce(place: str, *, json_log: bool) -> None:
+    """Say where the page is, in the way of all that the server says from now on."""
     if json_log:
         _log_as_json()
         LOG.info("the page is at %s/", place)
     else:
         print(f"thrifty: the page is at {place}/  (Ctrl-C ends the service)", file=sys.stderr)
-    if demo:
-        start_visitors(place)
-    tune_collector()
-    # uvicorn raises SIGTERM again after a graceful end: exit code 0, not death by a signal
-    signal.signal(signal.SIGTERM, lambda *_: None)
-    uvicorn.Server(config).run(sockets=[listening])
 
 
 def server_config(app: FastAPI) -> uvicorn.Config:
@@ -100,14 +108,32 @@ def tune_collector() -> None:
     gc.set_threshold(YOUNG, OLDER, OLDEST)
 
 
-def _check_open(store: str, host: str, url: str | None, *, demo: bool) -> None:
+def _checked_url(url: str) -> str:
+    """Where other servers reach this one."""
+    url = checked_address(url, "--url")
+    host = httpx.URL(url).host
+    if is_everywhere(host):
+        message = f"{host} means all addresses of a machine: pass the one that others reach it at"
+        raise InvalidInput("--url", message)
+    return url
+
+
+def _claim_address(service: Service) -> None:
+    """Become the only server at its address; whoever cannot write into the store cannot serve."""
+    try:
+        service.writer.memory.leases.claim_address()
+    except SQLAlchemyError as error:
+        raise unusable(service.store.url, error) from None
+
+
+def _check_open(store: str, host: str, address: str, url: str | None, *, demo: bool) -> None:
     """Without tokens anybody may do anything: then only this machine may connect."""
     with open_store(store) as opened, opened.reading() as connection:
         open_to_all = read_tokens(connection) is None
-    if opened.shared and url is None and host in EVERYWHERE:
+    if opened.shared and url is None and is_everywhere(address):
         message = f"other servers of the store cannot reach this one at {host}: pass its address"
         raise InvalidInput("--url", message)
-    if open_to_all and not is_loopback(host):
+    if open_to_all and not is_loopback(address):
         where = "" if opened.shared else f" --store {shlex.quote(str(opened))}"
         first = f"thrifty tokens make NAME --scope admin{where}"
         raise InvalidInput("", f"refusing to listen on {host} without tokens; first run: {first}")
@@ -115,18 +141,30 @@ def _check_open(store: str, host: str, url: str | None, *, demo: bool) -> None:
         raise InvalidInput("--demo", "its visitors have no tokens: pass a --store without any")
 
 
+def _address_of(host: str) -> str:
+    """The address that listening on a host would mean; the host itself if that is not known."""
+    try:
+        found = socket.getaddrinfo(host or None, 0, _family(host), flags=socket.AI_PASSIVE)
+    except (OSError, UnicodeError):
+        return host
+    return str(found[0][4][0])
+
+
+def _family(host: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in host else socket.AF_INET
+
+
 def _listen(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening = socket.socket(_family(host), socket.SOCK_STREAM)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
-    except OSError as error:
+    except (OSError, UnicodeError) as error:  # UnicodeError: of what cannot be a name
         listening.close()
-        if error.errno == errno.EADDRINUSE:
+        if getattr(error, "errno", None) == errno.EADDRINUSE:
             message = f"{port} is in use on {host}; pass another, or 0 for any that is free"
             raise InvalidInput("--port", message) from None
-        message = f"cannot listen on {host}:{port}: {error.strerror or error}"
+        message = f"cannot listen on {host}:{port}: {getattr(error, 'strerror', None) or error}"
         raise InvalidInput("--host", message) from None
     return listening
 

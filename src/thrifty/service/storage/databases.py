@@ -121,14 +121,16 @@ def check_schema(url: URL, allowed: Collection[Schema]) -> Schema:
 
 def _schema(connection: Connection, name: str) -> Schema:
     """The schema of a database; raises BadFile if other programs have made it, or newer ones."""
-    tables = set(sa.inspect(connection).get_table_names())
+    found = sa.inspect(connection)
+    tables = {*found.get_table_names(), *found.get_view_names()}
     if connection.dialect.name != "sqlite":  # others may have tables beside ours
         tables &= {*FIRST, VERSION}
-    if not tables:
+    if not tables and not _is_marked(connection):
         return "none"
     if not tables >= {*FIRST, VERSION}:
+        whose = "it has tables of another program" if tables else "it is another program's"
         advice = "pass --store with another file or database"
-        raise BadFile(f"{name}: not a store of thrifty: it has tables of another program; {advice}")
+        raise BadFile(f"{name}: not a store of thrifty: {whose}; {advice}")
     heads = set(MigrationContext.configure(connection).get_current_heads())
     if heads == {newest()}:
         return "newest"
@@ -136,6 +138,14 @@ def _schema(connection: Connection, name: str) -> Schema:
     if heads <= {version.revision for version in known}:
         return "old"
     raise BadFile(f"{name}: a newer version of thrifty has made it")
+
+
+def _is_marked(connection: Connection) -> bool:
+    """Whether a program has noted in a SQLite file that it is its own, perhaps before any table."""
+    if connection.dialect.name != "sqlite":
+        return False
+    marks = ("application_id", "user_version")
+    return any(connection.exec_driver_sql(f"PRAGMA {mark}").scalar_one() for mark in marks)
 
 
 def migrate(url: URL) -> None:

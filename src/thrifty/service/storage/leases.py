@@ -48,6 +48,15 @@ class Elsewhere(ThriftyError):
         self.url = url
 
 
+class AddressTaken(Elsewhere):
+    """Another server has the address of this one: what it leads cannot be told from here."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        advice = "restart this one with another --url"
+        self.args = (f"another server of this store uses {url} by now; {advice}",)
+
+
 class Lease(NamedTuple):
     """Who leads an experiment, and until when."""
 
@@ -91,6 +100,7 @@ class Leases:
         The transaction should be short: others wait for its end.
         """
         self.fences.pop(experiment, None)
+        self._keep_address(connection)
         for lock in (None, "update"):  # leaders do not wait for those who only look
             lease = _read(connection, [experiment], lock).get(experiment)
             at = self.store.now(connection)
@@ -124,7 +134,8 @@ class Leases:
         ]
 
     def renew(self, connection: Connection) -> None:
-        """Keep all leases for a while."""
+        """Keep all leases for a while; raises AddressTaken if that of the address is lost."""
+        self._keep_address(connection)
         if self.fences:
             self._keep_until(connection, self.store.now(connection) + LASTS)
 
@@ -142,6 +153,21 @@ class Leases:
         probed = LEASES.update().where(LEASES.c.experiment == self._probe).values(row)
         if connection.execute(probed).rowcount == 0:
             connection.execute(insert(LEASES).values(experiment=self._probe, **row))
+
+    def _keep_address(self, connection: Connection) -> None:
+        """Make sure that the address is still that of this server, or take it when it is free.
+
+        A server that was paused may have lost it.
+        """
+        if self._address not in self.fences:  # never claimed
+            return
+        lease = _read(connection, [self._address], "key share").get(self._address)
+        if lease is not None and lease.holder == self.holder:
+            return
+        at = self.store.now(connection)
+        if lease is not None and lease.until > at:
+            raise AddressTaken(self.url)
+        self._take(connection, self._address, lease, at)
 
     def _keep_until(
         self, connection: Connection, until: int, experiment: str | None = None
@@ -197,7 +223,7 @@ class Heartbeat(Thread):
             try:
                 with self._leases.store.begin() as connection:
                     self._leases.renew(connection)
-            except SQLAlchemyError as error:
+            except (SQLAlchemyError, AddressTaken) as error:
                 LOG.warning("leases were not renewed: %s", first_line(error))
 
     def stop(self) -> None:

@@ -1,6 +1,7 @@
 """URLs of stores: what --store takes, and how messages show it."""
 
 import re
+import sqlite3
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -9,7 +10,7 @@ from sqlalchemy import URL
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
-from thrifty.errors import BadFile, InvalidInput, escaped, redacted
+from thrifty.errors import BadFile, InvalidInput, escaped, first_line, redacted
 
 # what may be shown of the options of a URL, after the question mark
 _HARMLESS = {"host", "port", "user", "dbname", "sslmode", "application_name", "connect_timeout"}
@@ -24,6 +25,8 @@ def parse(store: str) -> URL:
     if kind == "sqlite":
         path, _, options = rest.removeprefix("/").partition("?")
         return _of_file(unquote(path), make_url(f"sqlite:///file?{options}").query)
+    if escaped(store) != store:
+        raise InvalidInput("store", "must be one line of printable text, in UTF-8")
     try:
         url = make_url(store)
         if url.get_backend_name() != "postgresql":
@@ -33,6 +36,7 @@ def parse(store: str) -> URL:
         raise InvalidInput("store", f"{what} is no store: {_FORMS}") from None
     if "@" in f"{url.host}{url.database}":  # the rest of a password, which could be shown
         raise InvalidInput("store", "an @ in a password or a name must be written %40")
+    _check_hosts(url)
     return url.set(drivername="postgresql+psycopg")
 
 
@@ -42,7 +46,33 @@ def _of_file(path: str, options: Any = None) -> URL:
         raise InvalidInput("store", "must be a file, given by its path")
     if re.search(r":.*@|password\s*=", path) and not Path(path).exists():
         raise InvalidInput("store", f"looks like a URL without its first part: {_FORMS}")
-    return URL.create("sqlite", database=path, query=options or {})
+    url = URL.create("sqlite", database=path, query=options or {})
+    _check_options(url)
+    return url
+
+
+def _check_options(url: URL) -> None:
+    """Raise InvalidInput for options that Python's sqlite3 does not take."""
+    if url.query:
+        try:
+            _, options = url.get_dialect()().create_connect_args(url)
+            sqlite3.connect(":memory:", **options).close()
+        except (ArgumentError, TypeError, ValueError, OverflowError) as error:
+            message = f"an option after the question mark cannot be used: {first_line(error)}"
+            raise InvalidInput("store", message) from None
+
+
+def _check_hosts(url: URL) -> None:
+    """Raise InvalidInput for hosts that cannot be looked up."""
+    given = url.query.get("host", ())
+    given = (given,) if isinstance(given, str) else given
+    for host in ",".join([url.host or "", *given]).split(","):
+        try:
+            if not host.startswith(("/", "@")):  # which are sockets
+                host.encode("idna")
+        except UnicodeError:
+            message = "its host is no name: pass parts of 1 to 63 characters, with dots between"
+            raise InvalidInput("store", message) from None
 
 
 def is_file(url: URL) -> bool:
