@@ -168,9 +168,19 @@ def test_idle_experiments_leave_memory_and_come_back(server, monkeypatch):
     assert "expiring" in server.writer.experiments  # its decisions are given up in time
     monkeypatch.undo()
     assert decide(server, path)["seq"] == 3
+
+
+def test_too_many_experiments_leave_memory_soon_but_not_at_once(server, monkeypatch):
+    for name in ("first", "second", "third"):
+        server.make(name)
+    kept = server.make("expiring", expire={"after_s": 1.5})
+    decide(server, kept)
     monkeypatch.setattr(memory, "MOST_IN_MEMORY", 1)
-    wait(lambda: len(server.writer.experiments) == 1)
-    assert list(server.writer.experiments) == ["idle"]  # the last that was asked for
+    time.sleep(1.2)  # two ticks
+    assert len(server.writer.experiments) == 4  # they were asked for a moment ago
+    monkeypatch.setattr(memory, "SOON", 0.0)
+    wait(lambda: list(server.writer.experiments) == ["expiring"])
+    wait(lambda: len(server.log("expiring")) == 3)  # though nobody asks
 
 
 def test_the_list_loads_nothing_that_the_store_knows(tmp_path, monkeypatch):

@@ -27,7 +27,8 @@ from thrifty.service.storage.store import EMPTY, Event, EventStore, Snapshot
 LOG = logging.getLogger("thrifty.service")
 LONGEST_REPLAY = 200_000  # events since the last snapshot: they are carried out again at a start
 IDLE = 600.0  # seconds without a request after which an experiment leaves memory
-MOST_IN_MEMORY = 1_000  # experiments; of more, those that were idle for longest leave
+SOON = 30.0  # the same if there are more than
+MOST_IN_MEMORY = 1_000  # experiments; those that were idle for longest leave first
 
 
 @dataclass
@@ -109,10 +110,9 @@ class Memory:
             (loaded.used, name) for name, loaded in self.experiments.items() if name not in busy
         )
         too_many, now = len(self.experiments) - MOST_IN_MEMORY, time.monotonic()
+        unused = [(now - used, name) for used, name in by_use if not self._will_expire(name)]
         return [
-            name
-            for n, (used, name) in enumerate(by_use)
-            if n < too_many or (now - used > IDLE and not self._will_expire(name))
+            name for n, (idle, name) in enumerate(unused) if idle > (SOON if n < too_many else IDLE)
         ]
 
     def _will_expire(self, name: str) -> bool:
