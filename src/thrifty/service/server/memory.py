@@ -193,14 +193,14 @@ class Memory:
 
     # regular work
 
-    def expire(self, name: str, seconds: float) -> None:
+    def expire(self, loaded: Loaded, seconds: float) -> Steps:
         """Give up decisions that are pending for too long, for so many seconds."""
-        loaded = self.experiments[name]
-        events, until = [], time.monotonic() + seconds
+        name, events, until = loaded.experiment.name, [], time.monotonic() + seconds
         for event in loaded.experiment.expire(store.now()):
             events.append(event)
             if time.monotonic() > until:
                 break
+            yield
         if events:
             with self.leading(name) as connection:
                 head = store.append(connection, name, events, loaded.head)

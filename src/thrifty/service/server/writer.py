@@ -27,6 +27,7 @@ from sqlalchemy.exc import IntegrityError, OperationalError, SQLAlchemyError
 from thrifty.errors import ThriftyError, first_line
 from thrifty.service.server.actions import Create, taken
 from thrifty.service.server.background import Background, Steps
+from thrifty.service.server.experiment import LONG
 from thrifty.service.server.loading import Loaded
 from thrifty.service.server.memory import Memory, complain, is_due
 from thrifty.service.server.refusals import NotFound, Unavailable
@@ -389,31 +390,43 @@ class Writer(Thread):
         """What is due for an experiment; if it fails, other experiments do not suffer.
 
         every: so many events until a snapshot is due; 1: before it leaves. Returns whether all is
-        well.
+        well and done.
         """
-        try:
-            self.memory.expire(name, seconds)
-        except Exception as error:  # what is in memory is ahead of the log
-            self.memory.drop([name])
-            complain(f"experiment {name} is read again", error)
-            return False
         loaded = self.experiments[name]
-        leaves = every == 1 and loaded.experiment.seq > loaded.snapshot
+        experiment, steps = loaded.experiment, self.memory.expire(loaded, seconds)
+        is_long = experiment.reward_work() > LONG and experiment.has_overdue(store.now())
+        if not self._do(name, steps, partial(self._expired, name), is_long) or name in self._away:
+            return False
+        leaves = every == 1 and experiment.seq > loaded.snapshot
         return self._save(loaded) if leaves or is_due(loaded, every) else True
 
     def _save(self, loaded: Loaded) -> bool:
-        """Take a snapshot, in the background if it takes long; returns whether all is well."""
-        steps, noted = self.memory.take_snapshot(loaded), partial(self._note, loaded)
-        if len(loaded.experiment.pending) > QUICK_SNAPSHOT and not self._stopping:
-            self._send_away(loaded.experiment.name, steps, noted)
+        """Take a snapshot; returns whether all is well."""
+        experiment, steps = loaded.experiment, self.memory.take_snapshot(loaded)
+        is_long = len(experiment.pending) > QUICK_SNAPSHOT or experiment.reward_work() > LONG
+        return self._do(experiment.name, steps, partial(self._note, loaded), is_long)
+
+    def _do(self, name: str, steps: Steps, then: Callable[[Any], None], is_long: bool) -> bool:
+        """Carry steps out, in the background if they take long; returns whether none has failed.
+
+        then: called with the error if one fails, and at the end of the background's work.
+        """
+        if is_long and not self._stopping:
+            self._send_away(name, steps, then)
             return True
         try:
             for _ in steps:
                 pass
         except Exception as error:
-            noted(error)
+            then(error)
             return False
         return True
+
+    def _expired(self, name: str, error: Exception | None) -> None:
+        """What came of expiry; if it failed, what is in memory is ahead of the log."""
+        if error is not None:
+            self.memory.drop([name])
+            complain(f"experiment {name} is read again", error)
 
     def _note(self, loaded: Loaded, error: Exception | None) -> None:
         """What came of a snapshot; if nothing did, the next is due as late as after one."""
