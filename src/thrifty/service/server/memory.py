@@ -142,8 +142,8 @@ class Memory:
 
     def check_file(self) -> None:
         """Raise Unavailable if what was written is in no file that a restart would find."""
-        if self._file.replaced():
-            message = "the file of the store was deleted or replaced: restart the service"
+        if self._file.is_lost():
+            message = "the file of the store was deleted, replaced or cut: restart the service"
             raise Unavailable("service", message)
 
     def renew(self, *, probes: bool) -> None:
@@ -153,6 +153,9 @@ class Memory:
             self.leases.renew(connection)
             if probes:
                 self.leases.probe(connection)
+        if probes:  # connections that read may fail where one that writes has pages in memory
+            with self.store.reading() as connection:
+                store.statuses(connection, [""])
         for name in lost:
             LOG.warning("experiment %s has another leader", name, extra={"experiment": name})
         self.drop(lost)

@@ -22,7 +22,7 @@ from threading import Event as Flag
 from threading import Lock, Thread
 from typing import Any
 
-from sqlalchemy.exc import IntegrityError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import DatabaseError, DataError, IntegrityError, SQLAlchemyError
 
 from thrifty.errors import ThriftyError, first_line
 from thrifty.service.server.actions import Create, taken
@@ -49,6 +49,7 @@ PROBE = 5.0  # seconds without a commit after which a write is tried: the disk m
 SILENT = 10.0  # seconds of work on one group after which the server is not ready
 HUNG = 600.0  # seconds of work on one group after which leases are renewed no longer
 UNREADABLE = 10.0  # seconds until an experiment that could not be read is read again
+OF_REQUESTS = (IntegrityError, DataError)  # refusals by a database that is sound
 LEAVING = 20  # seconds to carry out what waits and to save snapshots, at the end
 
 Answers = list[tuple[Job, Any]]  # results, or errors
@@ -215,6 +216,7 @@ class Writer(Thread):
             for name in led.here:
                 self._send_away(name, self.memory.read(name), partial(self._enter, name))
         except Exception as error:
+            self._doubt(error)
             self.memory.drop(name for name in names if name not in self._away)
             refused = _refused(error)
             for name in names:
@@ -261,6 +263,7 @@ class Writer(Thread):
         try:
             known = self._look_up(loaded, [job.action for job in islice(jobs, most)])
         except Exception as error:
+            self._doubt(error)
             self.memory.drop_all()
             self._waiting[name] = jobs
             self._send(self._refuse(name, _refused(error)))
@@ -322,10 +325,7 @@ class Writer(Thread):
         read again, since it may come back in an older state.
         """
         names = {turn.name for turn in turns}
-        if isinstance(error, OperationalError):
-            self.ready.clear()
-            self.memory.drop_all()
-        if isinstance(error, ThriftyError | OperationalError) or len(turns) == 1:
+        if self._doubt(error) or isinstance(error, ThriftyError) or len(turns) == 1:
             self.memory.drop(names)
             refused = _refused(error)
             return [(turn.job, refused) for turn in turns]
@@ -338,6 +338,17 @@ class Writer(Thread):
         self._alone[name] = len(again)
         self._waiting[name] = again + self._waiting.pop(name, deque())
         return []
+
+    def _doubt(self, error: Exception) -> bool:
+        """Whether the database itself has failed: then the service is not ready until a probe.
+
+        It may come back in an older state: all is read again.
+        """
+        failed = isinstance(error, DatabaseError) and not isinstance(error, OF_REQUESTS)
+        if failed:
+            self.ready.clear()
+            self.memory.drop_all()
+        return failed
 
     # answers
 
