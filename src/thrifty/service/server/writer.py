@@ -30,7 +30,7 @@ from thrifty.service.server.background import Background, Steps
 from thrifty.service.server.experiment import LONG
 from thrifty.service.server.loading import Loaded
 from thrifty.service.server.memory import Memory, complain, is_due
-from thrifty.service.server.refusals import NotFound, Unavailable
+from thrifty.service.server.refusals import NotFound, Unavailable, Unreadable
 from thrifty.service.server.turns import Action, Job, Known, Turn
 from thrifty.service.storage import store
 from thrifty.service.storage.leases import Elsewhere, Heartbeat
@@ -247,7 +247,7 @@ class Writer(Thread):
         if not isinstance(error, ThriftyError | SQLAlchemyError):
             LOG.error("experiment %s cannot be read", name, exc_info=error)
             message = f"the log of {name} cannot be read: run thrifty audit"
-            error = Unavailable("experiment", message)
+            error = Unreadable("log", message)
         if not isinstance(error, SQLAlchemyError):
             self._unreadable[name] = time.monotonic() + UNREADABLE, error
         self.memory.drop([name])
@@ -378,7 +378,7 @@ class Writer(Thread):
         """Renew leases; then look after each experiment that is led here."""
         probes = time.monotonic() - self._wrote > PROBE or not self.ready.is_set()
         try:
-            self.memory.renew(probes=probes)
+            self.memory.renew(probes=probes, busy=self._away)
         except Exception as error:  # the thread must not end: everybody waits for it
             self.ready.clear()
             self.memory.drop_all()
