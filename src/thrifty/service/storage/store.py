@@ -105,7 +105,9 @@ class EventStore:
             databases.migrate(self.url)
         # connections of their own: those who read must not keep the writer waiting
         connect = databases.connect_to_read if use == "read" else databases.connect
-        self._reading = connect(self.url).execution_options(reading=True)
+        # what one transaction reads must fit together; in SQLite it always does
+        options: dict[str, Any] = {"isolation_level": "REPEATABLE READ"} if self.shared else {}
+        self._reading = connect(self.url).execution_options(reading=True, **options)
         self.engine = self._reading if use == "read" else connect(self.url)
 
     def __str__(self) -> str:
