@@ -173,6 +173,13 @@ class Writer(Thread):
     def _finish(self, turn: Turn) -> None:
         self._finished.append(turn)
 
+    def _finish_some(self, name: str, carried_out: tuple[list[Turn], list[Job]]) -> None:
+        """Take turns that were carried out, and the jobs of the others, which wait again."""
+        turns, jobs = carried_out
+        self._finished += turns
+        if jobs:
+            self._waiting[name] = deque(jobs) + self._waiting.pop(name, deque())
+
     # groups
 
     def _carry_out(self) -> None:
@@ -268,10 +275,14 @@ class Writer(Thread):
             self._waiting[name] = jobs
             self._send(self._refuse(name, _refused(error)))
             return []
-        for _ in range(most):
+        for left in range(most, 0, -1):
             turn = Turn(jobs.popleft(), loaded, at, known)
-            steps, is_long = turn.steps(), turn.job.action.is_long(loaded.experiment)
-            if is_long or not _ends(steps, until):
+            if turn.job.action.is_long(loaded.experiment):
+                others = [Turn(jobs.popleft(), loaded, at, known) for _ in range(left - 1)]
+                self._send_away(name, _in_turn([turn, *others]), partial(self._finish_some, name))
+                break
+            steps = turn.steps()
+            if not _ends(steps, until):
                 self._send_away(name, steps, self._finish)
                 break
             turns.append(turn)
@@ -451,6 +462,17 @@ class Writer(Thread):
             if loaded.experiment.seq > loaded.snapshot:
                 self._save(loaded)
         self.memory.leave()
+
+
+def _in_turn(turns: list[Turn]) -> Generator[None, None, tuple[list[Turn], list[Job]]]:
+    """Carry turns out for a short time, but one whole; returns them, and the jobs of the others."""
+    until, carried_out = time.monotonic() + VISIT, []
+    for turn in turns:
+        carried_out.append((yield from turn.steps()))
+        if turn.fault is not None or time.monotonic() > until:
+            break
+        yield
+    return carried_out, [turn.job for turn in turns[len(carried_out) :]]
 
 
 def _ends(steps: Generator[None, None, Any], until: float) -> bool:
