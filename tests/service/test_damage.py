@@ -65,6 +65,7 @@ def test_a_store_whose_file_is_gone_is_not_ready_and_answers_nothing(path, part,
         assert server.client.get("/readyz").status_code == 503
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["", "-wal"])
 def test_a_store_whose_file_was_cut_in_place_is_not_ready(path, part):
     with serving(path) as server:

@@ -34,6 +34,7 @@ def change(path, statement):
     store.close()
 
 
+@pytest.mark.slow
 def test_after_a_crash_the_list_is_a_little_old_and_reads_nothing(path, monkeypatch):
     monkeypatch.setattr(memory, "SUMMED_UP", 0.0)
     with serving(path) as server:
@@ -82,6 +83,7 @@ def test_a_busy_server_shows_what_is_saved_or_asks_to_come_again(path, monkeypat
         assert server.client.get("/v1/experiments").status_code == 503
 
 
+@pytest.mark.slow
 def test_an_experiment_that_cannot_be_read_leaves_the_others_in_the_list(path):
     with serving(path) as server:
         for name in ("damaged", "whole"):

@@ -147,6 +147,7 @@ def test_what_an_experiment_shows_is_read_without_the_writer_if_it_is_large(serv
     assert all(name.startswith("background") for name in seen)
 
 
+@pytest.mark.slow
 def test_one_long_decision_or_reward_does_not_delay_other_experiments(server, monkeypatch):
     path, other = server.make("large"), server.make("other")
     kept = Experiment.reward_work
@@ -244,6 +245,7 @@ def test_idle_experiments_leave_memory_and_come_back(server, monkeypatch):
     assert decide(server, path)["seq"] == 3
 
 
+@pytest.mark.slow
 def test_too_many_experiments_leave_memory_soon_but_not_at_once(server, monkeypatch):
     for name in ("first", "second", "third"):
         server.make(name)
