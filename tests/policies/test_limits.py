@@ -93,10 +93,11 @@ def test_any_number_as_a_setting_of_a_learner_is_refused_or_works(name):
             assert th.Learner.load(learner.to_bytes()).settings == learner.settings
 
 
-def test_samples_are_limited_by_the_memory_that_they_take():
+@pytest.mark.parametrize(("dimension", "most"), [(10_000, "362"), (1_000, "20,000")])
+def test_samples_are_limited_by_the_work_that_they_take(dimension, most):
     with pytest.raises(th.InvalidInput) as caught:
-        th.VIDS(samples=100_000).learner(dimension=10_000)
-    message = "vids: samples: at most 20,000 for 10,000 dimensions expected, got 100000"
+        th.VIDS(samples=100_000).learner(dimension=dimension)
+    message = f"vids: samples: at most {most} for {dimension:,} dimensions expected, got 100000"
     assert str(caught.value) == message
 
 

@@ -9,17 +9,36 @@ from tests.service.test_experiment import LISTED, Player, settings_of
 from thrifty.cli.serving import audit_sentence
 from thrifty.service.server.auditing import audit
 from thrifty.service.server.loading import load, take_snapshot
+from thrifty.service.server.views import experiment_line
 from thrifty.service.storage.store import (
     EMPTY,
     add_experiment,
     append,
     chained,
+    find_decisions,
+    last_events,
     open_store,
     raw_events,
     save_snapshot,
+    set_status,
     set_summary,
 )
 from thrifty.service.storage.tables import EVENTS, EXPERIMENTS, SNAPSHOTS
+
+DAMAGED_SUMMARIES = [
+    "",
+    "{",
+    "[]",
+    "[" * 100_000,
+    b"\xff",
+    5,
+    '{"seq": "5", "line": {}}',
+    '{"seq": true, "line": {}}',
+    '{"seq": 0, "line": {}}',
+    '{"seq": 5, "line": []}',
+    '{"line": {}}',
+    '{"seq": 5}',
+]
 
 
 @pytest.fixture
@@ -33,6 +52,7 @@ def write_log(connection):
     player = Player(settings_of("lints", LISTED)).play(80)
     add_experiment(connection, "tried", player.log[0].at)
     append(connection, "tried", player.log, EMPTY)
+    set_status(connection, "tried", player.experiment.status)
     return player
 
 
@@ -216,6 +236,67 @@ def test_a_log_without_events_is_one_line(logged):
     connection, _ = logged
     connection.execute(EVENTS.delete())
     assert audit(connection, "tried").difference == "there is no event"
+
+
+def test_events_before_the_first_are_found_and_answer_nothing(logged):
+    connection, player = logged
+    forged = first(player, "decision")
+    for seq in (0, -5):
+        body, digest = json.dumps(forged.body), "0" * 64
+        row = {"experiment": "tried", "seq": seq, "kind": "decision", "at": forged.at}
+        row |= {"decision": f"forged {seq}", "body": body, "digest": digest}
+        connection.execute(EVENTS.insert().values(row))
+    found = audit(connection, "tried")
+    assert (found.seq, found.difference) == (-5, "its number is -5: a log begins with event 1")
+    assert find_decisions(connection, "tried", ["forged 0", "forged -5"]) == {}
+    decisions = [event.seq for event in player.log if event.kind == "decision"]
+    shown = last_events(connection, "tried", "decision", 1_000)
+    assert [event.seq for event in shown] == decisions[::-1]
+
+
+def test_an_event_whose_number_is_none_is_one_line(logged):
+    connection, player = logged
+    rewrite(connection, player.log[-1], seq="last")
+    found = audit(connection, "tried")
+    wrong = "its number is 'last': a log begins with event 1"
+    assert (found.seq, found.difference) == (player.log[-1].seq, wrong)
+
+
+def test_another_status_in_the_list_is_found(logged):
+    connection, player = logged
+    connection.execute(EXPERIMENTS.update().values(status="archived"))
+    found = audit(connection, "tried")
+    status = player.experiment.status
+    assert found.difference == f"it is missing: the list says archived, the log {status}"
+
+
+def test_another_line_of_the_list_is_found(logged):
+    connection, player = logged
+    line, seq = experiment_line(player.experiment), player.experiment.seq
+    set_summary(connection, "tried", seq, line)
+    assert audit(connection, "tried").seq is None
+    line["counts"]["rewards"] += 1
+    set_summary(connection, "tried", seq, line)
+    found = audit(connection, "tried")
+    assert (found.seq, found.difference) == (seq, "what the list shows after it is something else")
+
+
+@pytest.mark.parametrize("text", DAMAGED_SUMMARIES)
+def test_a_damaged_line_of_the_list_is_one_line(logged, text):
+    connection, _ = logged
+    connection.exec_driver_sql("UPDATE experiments SET summary = ?", (text,))
+    assert audit(connection, "tried").difference == "what the list shows cannot be read"
+
+
+def test_a_snapshot_whose_number_is_none_is_skipped_and_found(logged):
+    connection, player = logged
+    for seq in ("newest", 10.5):
+        save_snapshot(connection, "tried", take_snapshot(player.experiment))
+        connection.execute(SNAPSHOTS.update().values(seq=seq))
+        assert loaded(connection).to_bytes() == player.experiment.to_bytes()
+        found = audit(connection, "tried")
+        assert found.difference == f"there is a snapshot after event {seq!r}"
+        connection.execute(SNAPSHOTS.delete())
 
 
 def command(store, *options):

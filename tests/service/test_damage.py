@@ -66,6 +66,21 @@ def test_a_store_whose_file_is_gone_is_not_ready_and_answers_nothing(path, part,
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("part", ["", "-wal"])
+def test_a_store_whose_file_was_cut_in_place_is_not_ready(path, part):
+    with serving(path) as server:
+        where = server.make("kept")
+        decide(server, where)
+        os.truncate(f"{path}{part}", 0)
+        for _ in range(2):
+            asked = server.client.post(f"{where}/decisions", json={"context": "phone"})
+            assert asked.status_code == 503
+        wait(lambda: server.client.get("/readyz").status_code == 503)
+        time.sleep(1.2)  # and stays so: two ticks
+        assert server.client.get("/readyz").status_code == 503
+
+
+@pytest.mark.slow
 def test_a_server_whose_disk_is_full_is_not_ready(path, monkeypatch):
     script = 'ulimit -f 4000 && exec "$0" -m thrifty serve --port 0 --store "$1"'
     command = ["sh", "-c", script, sys.executable, str(path)]

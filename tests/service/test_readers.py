@@ -18,6 +18,7 @@ from thrifty.service.storage.store import (
     append,
     last_seq,
     read_events,
+    set_status,
     statuses,
 )
 
@@ -100,6 +101,19 @@ def _decided(number, size=0):
     return Event(
         number, "decision", number, f"d{number}", {"names": ["0123456789"] * size, **answered}
     )
+
+
+@pytest.mark.slow
+def test_what_is_read_in_a_transaction_fits_together(any_store):
+    with any_store.reading() as connection:
+        assert statuses(connection) == {"one": "active"}
+        with any_store.begin() as other:
+            append(other, "one", [_decided(1)], EMPTY)
+            set_status(other, "one", "paused")
+        assert read_events(connection, "one") == []
+        assert statuses(connection) == {"one": "active"}
+    with any_store.reading() as connection:
+        assert len(read_events(connection, "one")) == 1
 
 
 @pytest.mark.slow

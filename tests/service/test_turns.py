@@ -10,6 +10,8 @@ import pytest
 from tests.service.servers import LISTED, audit_all, serving
 from thrifty.service.server import background, experiment, memory
 from thrifty.service.server import writer as writer_module
+from thrifty.service.server.actions import Decide, Learn
+from thrifty.service.server.experiment import Experiment
 from thrifty.service.storage.store import EventStore
 from thrifty.service.storage.tokens import make_token, revoke_token
 
@@ -145,6 +147,79 @@ def test_what_an_experiment_shows_is_read_without_the_writer_if_it_is_large(serv
     assert all(name.startswith("background") for name in seen)
 
 
+@pytest.mark.slow
+def test_one_long_decision_or_reward_does_not_delay_other_experiments(server, monkeypatch):
+    path, other = server.make("large"), server.make("other")
+    kept = Experiment.reward_work
+    monkeypatch.setattr(
+        Experiment, "reward_work", lambda self: 1e9 if self.name == "large" else kept(self)
+    )
+    seen = []
+
+    def slowly(method):
+        def slow(self, *arguments):
+            if self.name == "large":
+                seen.append(threading.current_thread().name)
+                time.sleep(0.6)
+            return method(self, *arguments)
+
+        return slow
+
+    for name in ("decide", "reward"):
+        monkeypatch.setattr(Experiment, name, slowly(getattr(Experiment, name)))
+    with ThreadPoolExecutor() as pool:
+        made = pool.submit(decide, server, path)
+        time.sleep(0.1)
+        assert seconds(decide, server, other) < 0.4
+        reward = {"decision": made.result()["id"], "reward": 1.0}
+        learned = pool.submit(server.client.post, f"{path}/rewards", json=reward)
+        time.sleep(0.1)
+        assert seconds(decide, server, other) < 0.4
+        assert learned.result().json()["status"] == "learned"
+    assert len(seen) == 2
+    assert all(name.startswith("background") for name in seen)
+
+
+@pytest.mark.parametrize(
+    ("policy", "arms", "dimension", "long"),
+    [
+        ("thrifty", 10, 10, (False, False)),
+        ("thrifty", 1_000, 20, (False, False)),
+        ("thrifty", 1_000, 200, (True, True)),
+        ("thrifty", 1_000, 100, (True, False)),
+        ("thrifty", 10, 400, (True, True)),
+        ("vids:samples=200", 10, 10, (False, False)),
+        ("vids:samples=100000", 10, 50, (True, False)),
+    ],
+)
+def test_what_takes_long_is_known_before(policy, arms, dimension, long):
+    features = [[0.0] * dimension] * arms
+    common = {"policy": policy, "rewards": "gaussian", "seed": 0}
+    settings = {"contexts": [{"name": "all", "arms": features}]}, {"dimension": dimension}
+    for kind, asked in zip(settings, ({"context": "all"}, {"features": features}), strict=True):
+        one = Experiment("one", {**common, **kind}, 0)
+        decided = Decide("one", [("x", {"features": None, **asked})])
+        found = decided.is_long(one), Learn("one", [("x", 1.0)]).is_long(one)
+        assert found[0] == long[0]
+        assert found[1] == long[1] or (arms, dimension) == (1_000, 200)  # many rows, if listed
+
+
+def test_long_expiry_goes_to_the_background(server, monkeypatch):
+    monkeypatch.setattr(Experiment, "reward_work", lambda self: 1e9)
+    path = server.make("expiring", expire={"after_s": 0.01, "reward": 0.0})
+    seen, kept = [], Experiment._expired
+
+    def expired(self, *arguments):
+        seen.append(threading.current_thread().name)
+        return kept(self, *arguments)
+
+    monkeypatch.setattr(Experiment, "_expired", expired)
+    decide(server, path, many=3)
+    wait(lambda: len(server.log("expiring")) == 7)
+    assert len(seen) == 3
+    assert all(name.startswith("background") for name in seen)
+
+
 def test_one_experiment_cannot_fill_the_queue(server, slow, monkeypatch):
     monkeypatch.setattr(writer_module, "MOST_OF_ONE", 3)
     long, other = server.make("slow"), server.make("other")
@@ -168,9 +243,20 @@ def test_idle_experiments_leave_memory_and_come_back(server, monkeypatch):
     assert "expiring" in server.writer.experiments  # its decisions are given up in time
     monkeypatch.undo()
     assert decide(server, path)["seq"] == 3
+
+
+@pytest.mark.slow
+def test_too_many_experiments_leave_memory_soon_but_not_at_once(server, monkeypatch):
+    for name in ("first", "second", "third"):
+        server.make(name)
+    kept = server.make("expiring", expire={"after_s": 1.5})
+    decide(server, kept)
     monkeypatch.setattr(memory, "MOST_IN_MEMORY", 1)
-    wait(lambda: len(server.writer.experiments) == 1)
-    assert list(server.writer.experiments) == ["idle"]  # the last that was asked for
+    time.sleep(1.2)  # two ticks
+    assert len(server.writer.experiments) == 4  # they were asked for a moment ago
+    monkeypatch.setattr(memory, "SOON", 0.0)
+    wait(lambda: list(server.writer.experiments) == ["expiring"])
+    wait(lambda: len(server.log("expiring")) == 3)  # though nobody asks
 
 
 def test_the_list_loads_nothing_that_the_store_knows(tmp_path, monkeypatch):

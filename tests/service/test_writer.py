@@ -117,6 +117,20 @@ def test_a_request_that_fails_does_not_take_others_along(store, start):
     assert [event.decision for event in events(store, "decision")] == ["x", "y"]
 
 
+def test_long_requests_that_wait_together_share_transactions(store, start, monkeypatch):
+    monkeypatch.setattr(Experiment, "reward_work", lambda self: 1e9)
+    writer = start("http://a")
+    ask(writer, Create("one", SETTINGS))
+    before = writer.measured["groups"]
+    wrong = Ask("one", lambda experiment: 1 / 0)
+    asked = [decide(str(n)) for n in range(40)]
+    answers = ask(writer, *asked[:20], wrong, *asked[20:])
+    assert isinstance(answers.pop(20), Unavailable)
+    assert [answer[0]["seq"] for answer in answers] == list(range(2, 42))
+    assert [event.decision for event in events(store, "decision")] == [str(n) for n in range(40)]
+    assert writer.measured["groups"] - before < 20
+
+
 def test_a_server_at_the_same_address_leads_at_once(store, start):
     ask(start("http://a", "before"), Create("one", SETTINGS))
     [[found]] = ask(start("http://a", "after"), decide("x"))

@@ -39,12 +39,13 @@ from thrifty.policies.shared import parameters
 from thrifty.policies.shared.ledger import Ledger, start_ledger
 from thrifty.policies.shared.selection import greedy_arm, least_ratio
 from thrifty.policies.shared.stubs import Choice, choose, implements, probability
-from thrifty.problem.action_sets import MOST_DIMENSIONS, ActionSets
+from thrifty.problem.action_sets import ActionSets
 
 EXPLOIT, EXPLORE = range(2)
 SEED = 2018  # of the vectors xi_s
 MOST_SAMPLES = 100_000
-MOST_NORMALS = MOST_DIMENSIONS**2  # 0.8 GB, as much as the matrices of a policy may have
+MOST_WORK = 2e10  # multiplications of a decision among MANY arms: some ten seconds
+MANY = 1_000
 ROUNDING = 1e-9  # relative, of the shortest vector xi_s that can matter
 
 
@@ -54,7 +55,8 @@ class VIDS(Policy):
 
     Parameters
     ----------
-    samples : S, how many samples of theta stand for its posterior; an even number, 100,000 at most
+    samples : S, how many samples of theta stand for its posterior; an even number, 100,000 at most,
+        and fewer in more than 300 dimensions
     draws : `once`, samples are made from the same normals in every round; or `anew`, from others in
         each round, as in the source, which takes longer
     ridge, forgetting : see Policy
@@ -78,8 +80,8 @@ class VIDS(Policy):
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
         k, d, width = len(sets.rows), sets.dimension, sets.rows.shape[1]
         size, once = int(self.samples) // 2 * d, self.draws == "once"
-        if size > MOST_NORMALS:
-            expected = f"at most {2 * MOST_NORMALS // d:,} for {d:,} dimensions"
+        if size * (d + MANY) > MOST_WORK:
+            expected = f"at most {2 * int(MOST_WORK / (d + MANY) / d):,} for {d:,} dimensions"
             raise InvalidInput.expected("vids: samples", expected, self.samples)
         return State(
             start_ledger(sets, uniforms=1, normals=0 if once else size),

@@ -11,6 +11,7 @@ from thrifty.service.server.experiment import (
     CREATED,
     DECISION,
     EXPIRED,
+    LONG,
     MOST_PENDING,
     Experiment,
     outcome,
@@ -85,6 +86,10 @@ class Decide(Action):
     def ids(self, experiment: Experiment) -> list[str]:
         return self.chosen_ids
 
+    def is_long(self, experiment: Experiment) -> bool:
+        offered = max((len(asked.get("features") or ()) for _, asked in self.decisions), default=0)
+        return experiment.decision_work(offered) > LONG
+
     def steps(self, turn: Turn) -> Generator[None, None, Any]:
         experiment, known = turn.experiment, turn.known
         fresh: dict[str, dict[str, Any]] = {}
@@ -99,6 +104,7 @@ class Decide(Action):
                     fresh[id] = asked
             except ThriftyError as error:
                 raise _placed(n if self.many else None, error) from None
+            yield  # the check of many features takes its time, too
         if fresh and experiment.status != ACTIVE:
             raise Conflict("experiment", f"{self.name} is {experiment.status}")
         if len(experiment.pending) + len(fresh) > MOST_PENDING:
@@ -119,6 +125,9 @@ class Learn(Action):
     def ids(self, experiment: Experiment) -> list[str]:
         """Those that are not pending: the log says what became of them."""
         return [id for id, _ in self.rewards if id not in experiment.pending]
+
+    def is_long(self, experiment: Experiment) -> bool:
+        return experiment.reward_work() > LONG
 
     def steps(self, turn: Turn) -> Generator[None, None, Any]:
         experiment, known = turn.experiment, turn.known

@@ -3,13 +3,21 @@
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from pydantic_core import from_json
+from pydantic_core import from_json, to_json
 from sqlalchemy import Connection
 
-from thrifty.service.server.experiment import CREATED, DECISION, UPGRADED, Experiment
+from thrifty.service.server.experiment import (
+    ACTIVE,
+    CHANGED,
+    CREATED,
+    DECISION,
+    UPGRADED,
+    Experiment,
+)
 from thrifty.service.server.loading import begin, code
+from thrifty.service.server.views import experiment_line
 from thrifty.service.storage import store
-from thrifty.service.storage.store import Event, Snapshot
+from thrifty.service.storage.store import Event, Snapshot, Summary
 
 
 class Audit(NamedTuple):
@@ -60,19 +68,21 @@ class _Auditor:
         self.experiment: Experiment | None = None
         self.snapshots: dict[int, Snapshot] = {}
         self.start: Snapshot | None = None
+        self.status = ACTIVE
+        self.summary: Summary | None = None
 
     def run(self, tick: Callable[[], None]) -> Audit:
-        at = 0
+        at = 1
         try:
             self._prepare()
-            for row in store.raw_events(self.connection, self.name):
-                at = row.seq
+            for row in store.raw_events(self.connection, self.name, store.LOWEST):
+                at = row.seq if isinstance(row.seq, int) else self.seq + 1
                 self._check(row)
                 tick()
             at = self.seq + 1
             self._check_end()
         except _DifferenceError as difference:
-            return self._result(max(at, 1), str(difference))
+            return self._result(at, str(difference))
         return self._result()
 
     def _result(self, seq: int | None = None, difference: str = "") -> Audit:
@@ -88,6 +98,7 @@ class _Auditor:
             self.start = self.snapshots.get(upgrades[-1])
         if self.start is not None:
             self.experiment = self._experiment_of(self.start)
+        self.summary = store.read_summary(self.connection, self.name)
 
     def _experiment_of(self, snapshot: Snapshot) -> Experiment:
         try:
@@ -98,6 +109,8 @@ class _Auditor:
 
     def _check(self, row: Any) -> None:
         """Check an event, and carry it out again."""
+        if not store.is_number(row.seq):
+            raise _DifferenceError(f"its number is {row.seq!r}: a log begins with event 1")
         if row.seq != self.seq + 1:
             raise _DifferenceError(f"event {self.seq + 1} is missing")
         self._check_digest(row)
@@ -107,6 +120,10 @@ class _Auditor:
             self._check_first(event)
         elif self.experiment is not None and row.seq > self.experiment.seq:
             self._replay(self.experiment, event)
+        if event.kind == CHANGED:
+            self.status = event.body.get("status", self.status)
+        if self.experiment is not None and self.experiment.seq == row.seq:
+            self._check_summary(self.experiment)
 
     def _check_digest(self, row: Any) -> None:
         if row.digest is None:
@@ -148,13 +165,28 @@ class _Auditor:
         if snapshot is not None and experiment.to_bytes() != snapshot.state:
             raise _DifferenceError("the state after it is not that of the snapshot")
 
+    def _check_summary(self, experiment: Experiment) -> None:
+        """What the list shows must be what it would show of this replay."""
+        if self.summary is None or self.summary.seq != experiment.seq:
+            return
+        if to_json(self.summary.line) != to_json(experiment_line(experiment)):  # nan is not itself
+            raise _DifferenceError("what the list shows after it is something else")
+
     def _check_end(self) -> None:
-        """Nothing may know of later events than the last of the log."""
+        """Nothing may know of later events than the last of the log, or of others."""
         if self.seq == 0:
             raise _DifferenceError("there is no event")
+        for strange in store.strange_snapshots(self.connection, self.name):
+            raise _DifferenceError(f"there is a snapshot after event {strange!r}")
+        if store.has_damaged_summary(self.connection, self.name):
+            raise _DifferenceError("what the list shows cannot be read")
         seen = store.last_seen(self.connection, self.name)
         if (last := max([seen, *self.heads])) > self.seq:
             raise _DifferenceError(f"it is missing, and so is all up to {last}, known elsewhere")
+        listed = store.statuses(self.connection, [self.name]).get(self.name, self.status)
+        if listed != self.status:
+            message = f"it is missing: the list says {listed}, the log {self.status}"
+            raise _DifferenceError(message)
 
 
 def _event(row: Any) -> Event:

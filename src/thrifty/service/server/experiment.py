@@ -26,6 +26,7 @@ DECIDED = ("arm", "name", "label", "probability", "gap")  # what is answered
 # What the learner takes of what is asked, and what it cannot use.
 OF_LISTED, OF_OPEN = ("context", "available"), ("features", "names")
 ACTIVE = "active"
+LONG = 3e7  # multiplications: 10 to 30 milliseconds, for which other experiments should not wait
 ROUNDING = 1e-9  # a gap below this share of the noise is none: the arms are the same
 # What a snapshot has beside the learner, in this order; waiting: the pending decisions.
 SAVED: tuple[str, ...] = ("name", "settings", "created", "status", "seq")
@@ -69,6 +70,19 @@ class Experiment:
         arms = len(sets.rows) if self.listed else sets.dimension
         return int(arms * sets.dimension**2)
 
+    def reward_work(self) -> float:
+        """Multiplications that a reward may take: now and then all estimates are computed again."""
+        sets: Any = self.learner.sets
+        rows = len(sets.rows) if self.listed else 0
+        return float(rows + sets.dimension) * sets.dimension**2
+
+    def decision_work(self, offered: int) -> float:
+        """Multiplications that a decision may take; offered: how many arms, if they are open."""
+        sets: Any = self.learner.sets
+        arms, d = sets.largest if self.listed else offered, sets.dimension
+        samples = getattr(self.learner.policy, "samples", 0)  # of theta, for policies that draw it
+        return self.reward_work() + float(arms + samples) * (arms + d) * d
+
     # events that are made here
 
     def check_decision(self, asked: dict[str, Any]) -> None:
@@ -96,8 +110,12 @@ class Experiment:
 
     def expire(self, at: int) -> Iterator[Event]:
         """Give up the decisions that are pending for too long, the oldest first."""
-        while self.pending and self.is_overdue(id := next(iter(self.pending)), at):
-            yield self._expired(id, self.settings["expire"].get("reward"), at)
+        while self.has_overdue(at):
+            yield self._expired(next(iter(self.pending)), self.settings["expire"].get("reward"), at)
+
+    def has_overdue(self, at: int) -> bool:
+        """Whether any decision is pending for too long."""
+        return bool(self.pending) and self.is_overdue(next(iter(self.pending)), at)
 
     def is_overdue(self, id: str, at: int) -> bool:
         """Whether a decision is pending for too long."""

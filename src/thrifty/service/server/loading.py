@@ -36,6 +36,8 @@ class Loaded:
     upgrades : sequence numbers of snapshots that the audit needs
     head : the last event in the log
     used : when it was last asked for, on the monotonic clock
+    summary : number of the last event that the list knows of without asking
+    summed_up : when that was saved
     """
 
     experiment: Experiment
@@ -43,6 +45,8 @@ class Loaded:
     upgrades: tuple[int, ...] = ()
     head: Head = EMPTY
     used: float = field(default_factory=time.monotonic)
+    summary: int = 0
+    summed_up: float = field(default_factory=time.monotonic)
 
 
 class Read(NamedTuple):
@@ -78,6 +82,8 @@ def load(connection: Connection, name: str) -> Generator[None, None, Read]:
 
 def _newest(connection: Connection, name: str) -> tuple[Snapshot | None, Experiment]:
     """The newest snapshot that can be read, with its experiment; or the experiment as it began."""
+    for strange in store.strange_snapshots(connection, name):
+        LOG.error("experiment %s: the snapshot after event %r is skipped: no number", name, strange)
     for snapshot in store.read_snapshots(connection, name):
         try:
             experiment = Experiment.from_bytes(snapshot.state)

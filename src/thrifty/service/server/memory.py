@@ -8,6 +8,7 @@ import time
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
@@ -25,9 +26,12 @@ from thrifty.service.storage.leases import Elsewhere, Leases
 from thrifty.service.storage.store import EMPTY, Event, EventStore, Snapshot
 
 LOG = logging.getLogger("thrifty.service")
+SUMMED_UP = 10.0  # seconds until the store has a new line for the list: after a crash it shows it
+MOST_SUMMARIES = 100  # at a time
 LONGEST_REPLAY = 200_000  # events since the last snapshot: they are carried out again at a start
 IDLE = 600.0  # seconds without a request after which an experiment leaves memory
-MOST_IN_MEMORY = 1_000  # experiments; of more, those that were idle for longest leave
+SOON = 30.0  # the same if there are more than
+MOST_IN_MEMORY = 1_000  # experiments; those that were idle for longest leave first
 
 
 @dataclass
@@ -109,10 +113,9 @@ class Memory:
             (loaded.used, name) for name, loaded in self.experiments.items() if name not in busy
         )
         too_many, now = len(self.experiments) - MOST_IN_MEMORY, time.monotonic()
+        unused = [(now - used, name) for used, name in by_use if not self._will_expire(name)]
         return [
-            name
-            for n, (used, name) in enumerate(by_use)
-            if n < too_many or (now - used > IDLE and not self._will_expire(name))
+            name for n, (idle, name) in enumerate(unused) if idle > (SOON if n < too_many else IDLE)
         ]
 
     def _will_expire(self, name: str) -> bool:
@@ -142,21 +145,53 @@ class Memory:
 
     def check_file(self) -> None:
         """Raise Unavailable if what was written is in no file that a restart would find."""
-        if self._file.replaced():
-            message = "the file of the store was deleted or replaced: restart the service"
+        if self._file.is_lost():
+            message = "the file of the store was deleted, replaced or cut: restart the service"
             raise Unavailable("service", message)
 
-    def renew(self, *, probes: bool) -> None:
-        """Renew all leases; probes: write something even if there are none."""
+    def renew(self, *, probes: bool, busy: Collection[str]) -> None:
+        """Renew all leases, and lines for the list, but for experiments that are busy.
+
+        probes: write something even if there is nothing, and read as requests do.
+        """
+        due = self._sums(busy)
         with self.store.begin() as connection:
             lost = self.leases.lost(connection, self.experiments.keys())
             self.leases.renew(connection)
+            for name, (seq, line) in due.items():
+                if name not in lost:
+                    store.set_summary(connection, name, seq, line)
             if probes:
                 self.leases.probe(connection)
+        if probes:  # connections that read may fail where one that writes has pages in memory
+            with self.store.reading() as connection:
+                store.statuses(connection, [""])
+        for name, (seq, _) in due.items():
+            self.experiments[name].summary = seq
         for name in lost:
             LOG.warning("experiment %s has another leader", name, extra={"experiment": name})
         self.drop(lost)
         self.check_file()
+
+    def _sums(self, busy: Collection[str]) -> dict[str, store.Summary]:
+        """New lines for the list where they are old, at most MOST_SUMMARIES."""
+        now, found = time.monotonic(), {}
+        old = (
+            (name, loaded)
+            for name, loaded in self.experiments.items()
+            if loaded.experiment.seq > loaded.summary
+            and now - loaded.summed_up >= SUMMED_UP
+            and name not in busy
+        )
+        for name, loaded in islice(old, MOST_SUMMARIES):
+            loaded.summed_up = now
+            try:
+                line = experiment_line(loaded.experiment)
+            except Exception as error:  # others must not suffer
+                complain(f"experiment {name} has no new line in the list", error)
+            else:
+                found[name] = store.Summary(loaded.experiment.seq, line)
+        return found
 
     def write(self, turns: list[Turn]) -> None:
         """Write what turns have done, in one transaction, if this server still leads."""
@@ -189,18 +224,18 @@ class Memory:
             message = f"another server is making an experiment {made.name}"
             raise Conflict("name", message) from None
         store.add_experiment(connection, made.name, made.created)
-        store.set_summary(connection, made.name, made.seq, experiment_line(made))
+        _sum_up(connection, made)
 
     # regular work
 
-    def expire(self, name: str, seconds: float) -> None:
+    def expire(self, loaded: Loaded, seconds: float) -> Steps:
         """Give up decisions that are pending for too long, for so many seconds."""
-        loaded = self.experiments[name]
-        events, until = [], time.monotonic() + seconds
+        name, events, until = loaded.experiment.name, [], time.monotonic() + seconds
         for event in loaded.experiment.expire(store.now()):
             events.append(event)
             if time.monotonic() > until:
                 break
+            yield
         if events:
             with self.leading(name) as connection:
                 head = store.append(connection, name, events, loaded.head)
@@ -232,9 +267,13 @@ def is_due(loaded: Loaded, every: int) -> bool:
 
 def _save(connection: Connection, loaded: Loaded, snapshot: Snapshot) -> None:
     """Save a snapshot, and what the list shows."""
-    name, line = loaded.experiment.name, experiment_line(loaded.experiment)
-    store.save_snapshot(connection, name, snapshot, keep=loaded.upgrades)
-    store.set_summary(connection, name, snapshot.seq, line)
+    store.save_snapshot(connection, loaded.experiment.name, snapshot, keep=loaded.upgrades)
+    _sum_up(connection, loaded.experiment)
+
+
+def _sum_up(connection: Connection, experiment: Experiment) -> None:
+    """Save what the list shows of an experiment."""
+    store.set_summary(connection, experiment.name, experiment.seq, experiment_line(experiment))
 
 
 def complain(what: str, error: Exception) -> None:

@@ -57,5 +57,9 @@ class Unavailable(Refusal, status=503):
     """Not now: nothing was done, or what was done is found by its id."""
 
 
+class Unreadable(Unavailable, status=503):
+    """An experiment whose log cannot be read: later neither, unless somebody mends it."""
+
+
 class NoAnswer(Refusal, status=504):
     """Passed on to another server, which has not answered."""

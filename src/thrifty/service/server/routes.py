@@ -1,9 +1,7 @@
 """The routes under /v1, and those for whoever runs the service."""
 
-import asyncio
 from collections.abc import Callable, Iterator
 from typing import IO, TYPE_CHECKING, Annotated, Any, Literal
-from urllib.parse import quote
 
 from fastapi import APIRouter, Body, Depends, Query, Request
 from fastapi.concurrency import run_in_threadpool
@@ -18,24 +16,17 @@ from thrifty.service.server.answers import answer
 from thrifty.service.server.experiment import DECISION, Experiment, check_settings
 from thrifty.service.server.exports import parquet
 from thrifty.service.server.guard import Guarded, Scope
+from thrifty.service.server.listing import Listing
 from thrifty.service.server.metrics import metrics_text
 from thrifty.service.server.refusals import NotFound, Unavailable
 from thrifty.service.server.schemas import DecisionReply, Name, RewardReply
-from thrifty.service.server.views import decision_detail, experiment_line, experiment_reply, iso
-from thrifty.service.storage.leases import Elsewhere
-from thrifty.service.storage.store import (
-    find_decisions,
-    last_events,
-    read_events,
-    statuses,
-    summaries,
-)
+from thrifty.service.server.views import decision_detail, experiment_reply, iso
+from thrifty.service.storage.store import find_decisions, last_events, read_events, statuses
 
 if TYPE_CHECKING:
     from thrifty.service.server.app import Service
 
 CHUNK = 2**20  # bytes of a file that are sent at once
-AT_ONCE = 100  # experiments of the list that are asked for together
 PARQUET = "application/vnd.apache.parquet"
 ALL = "/v1/experiments"
 NAMED = f"{ALL}/{{name}}"
@@ -72,16 +63,7 @@ def _add_experiments(routes: APIRouter) -> None:
 
     @routes.get(ALL, **_needs("read", list[schemas.ExperimentLine]))
     async def list_all(request: Request) -> Response:
-        found = await run_in_threadpool(_summaries, service_of(request))
-        names = [name for name, line in found.items() if line is None]
-        for first in range(0, len(names), AT_ONCE):
-            some = names[first : first + AT_ONCE]
-            asked = (_line(request, name) for name in some)
-            # or errors, if experiments cannot be read: in the server's log
-            found |= zip(some, await asyncio.gather(*asked, return_exceptions=True), strict=True)
-        lines = [line for line in found.values() if not isinstance(line, BaseException)]
-        if found and not lines:
-            raise next(error for error in found.values() if isinstance(error, BaseException))
+        lines = await Listing(request, service_of(request)).lines()
         return await run_in_threadpool(answer, lines)
 
     @routes.get(NAMED, **_needs("read", schemas.ExperimentReply))
@@ -102,26 +84,6 @@ def _add_experiments(routes: APIRouter) -> None:
 def _with_leader(request: Request, shown: dict[str, Any], status: int = 200) -> Response:
     """An experiment that is led here."""
     return answer({**shown, "leader": service_of(request).own_url}, status)
-
-
-async def _line(request: Request, name: str) -> dict[str, Any]:
-    """An ExperimentLine, from whichever server leads the experiment."""
-    service = service_of(request)
-    try:
-        return await service.writer.submit(Ask(name, experiment_line))
-    except Elsewhere as leader:
-        reply = await service.pass_on(request, leader, "GET", f"{ALL}/{quote(name)}")
-        if reply.status_code != 200:
-            message = f"the leader of {name} does not answer; try again"
-            raise Unavailable("experiment", message) from None
-        shown = reply.json()
-        return {key: shown[key] for key in schemas.ExperimentLine.model_fields}
-
-
-def _summaries(service: "Service") -> dict[str, Any]:
-    """ExperimentLines of all experiments that are not archived; None where the store has none."""
-    with service.store.reading() as connection:
-        return dict(summaries(connection))
 
 
 def _add_decisions(routes: APIRouter) -> None:

@@ -22,14 +22,15 @@ from threading import Event as Flag
 from threading import Lock, Thread
 from typing import Any
 
-from sqlalchemy.exc import IntegrityError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import DatabaseError, DataError, IntegrityError, SQLAlchemyError
 
 from thrifty.errors import ThriftyError, first_line
 from thrifty.service.server.actions import Create, taken
 from thrifty.service.server.background import Background, Steps
+from thrifty.service.server.experiment import LONG
 from thrifty.service.server.loading import Loaded
 from thrifty.service.server.memory import Memory, complain, is_due
-from thrifty.service.server.refusals import NotFound, Unavailable
+from thrifty.service.server.refusals import NotFound, Unavailable, Unreadable
 from thrifty.service.server.turns import Action, Job, Known, Turn
 from thrifty.service.storage import store
 from thrifty.service.storage.leases import Elsewhere, Heartbeat
@@ -48,6 +49,7 @@ PROBE = 5.0  # seconds without a commit after which a write is tried: the disk m
 SILENT = 10.0  # seconds of work on one group after which the server is not ready
 HUNG = 600.0  # seconds of work on one group after which leases are renewed no longer
 UNREADABLE = 10.0  # seconds until an experiment that could not be read is read again
+OF_REQUESTS = (IntegrityError, DataError)  # refusals by a database that is sound
 LEAVING = 20  # seconds to carry out what waits and to save snapshots, at the end
 
 Answers = list[tuple[Job, Any]]  # results, or errors
@@ -171,6 +173,13 @@ class Writer(Thread):
     def _finish(self, turn: Turn) -> None:
         self._finished.append(turn)
 
+    def _finish_some(self, name: str, carried_out: tuple[list[Turn], list[Job]]) -> None:
+        """Take turns that were carried out, and the jobs of the others, which wait again."""
+        turns, jobs = carried_out
+        self._finished += turns
+        if jobs:
+            self._waiting[name] = deque(jobs) + self._waiting.pop(name, deque())
+
     # groups
 
     def _carry_out(self) -> None:
@@ -214,6 +223,7 @@ class Writer(Thread):
             for name in led.here:
                 self._send_away(name, self.memory.read(name), partial(self._enter, name))
         except Exception as error:
+            self._doubt(error)
             self.memory.drop(name for name in names if name not in self._away)
             refused = _refused(error)
             for name in names:
@@ -244,7 +254,7 @@ class Writer(Thread):
         if not isinstance(error, ThriftyError | SQLAlchemyError):
             LOG.error("experiment %s cannot be read", name, exc_info=error)
             message = f"the log of {name} cannot be read: run thrifty audit"
-            error = Unavailable("experiment", message)
+            error = Unreadable("log", message)
         if not isinstance(error, SQLAlchemyError):
             self._unreadable[name] = time.monotonic() + UNREADABLE, error
         self.memory.drop([name])
@@ -260,14 +270,19 @@ class Writer(Thread):
         try:
             known = self._look_up(loaded, [job.action for job in islice(jobs, most)])
         except Exception as error:
+            self._doubt(error)
             self.memory.drop_all()
             self._waiting[name] = jobs
             self._send(self._refuse(name, _refused(error)))
             return []
-        for _ in range(most):
+        for left in range(most, 0, -1):
             turn = Turn(jobs.popleft(), loaded, at, known)
-            steps, is_long = turn.steps(), turn.job.action.is_long(loaded.experiment)
-            if is_long or not _ends(steps, until):
+            if turn.job.action.is_long(loaded.experiment):
+                others = [Turn(jobs.popleft(), loaded, at, known) for _ in range(left - 1)]
+                self._send_away(name, _in_turn([turn, *others]), partial(self._finish_some, name))
+                break
+            steps = turn.steps()
+            if not _ends(steps, until):
                 self._send_away(name, steps, self._finish)
                 break
             turns.append(turn)
@@ -321,10 +336,7 @@ class Writer(Thread):
         read again, since it may come back in an older state.
         """
         names = {turn.name for turn in turns}
-        if isinstance(error, OperationalError):
-            self.ready.clear()
-            self.memory.drop_all()
-        if isinstance(error, ThriftyError | OperationalError) or len(turns) == 1:
+        if self._doubt(error) or isinstance(error, ThriftyError) or len(turns) == 1:
             self.memory.drop(names)
             refused = _refused(error)
             return [(turn.job, refused) for turn in turns]
@@ -337,6 +349,17 @@ class Writer(Thread):
         self._alone[name] = len(again)
         self._waiting[name] = again + self._waiting.pop(name, deque())
         return []
+
+    def _doubt(self, error: Exception) -> bool:
+        """Whether the database itself has failed: then the service is not ready until a probe.
+
+        It may come back in an older state: all is read again.
+        """
+        failed = isinstance(error, DatabaseError) and not isinstance(error, OF_REQUESTS)
+        if failed:
+            self.ready.clear()
+            self.memory.drop_all()
+        return failed
 
     # answers
 
@@ -366,7 +389,7 @@ class Writer(Thread):
         """Renew leases; then look after each experiment that is led here."""
         probes = time.monotonic() - self._wrote > PROBE or not self.ready.is_set()
         try:
-            self.memory.renew(probes=probes)
+            self.memory.renew(probes=probes, busy=self._away)
         except Exception as error:  # the thread must not end: everybody waits for it
             self.ready.clear()
             self.memory.drop_all()
@@ -389,31 +412,43 @@ class Writer(Thread):
         """What is due for an experiment; if it fails, other experiments do not suffer.
 
         every: so many events until a snapshot is due; 1: before it leaves. Returns whether all is
-        well.
+        well and done.
         """
-        try:
-            self.memory.expire(name, seconds)
-        except Exception as error:  # what is in memory is ahead of the log
-            self.memory.drop([name])
-            complain(f"experiment {name} is read again", error)
-            return False
         loaded = self.experiments[name]
-        leaves = every == 1 and loaded.experiment.seq > loaded.snapshot
+        experiment, steps = loaded.experiment, self.memory.expire(loaded, seconds)
+        is_long = experiment.reward_work() > LONG and experiment.has_overdue(store.now())
+        if not self._do(name, steps, partial(self._expired, name), is_long) or name in self._away:
+            return False
+        leaves = every == 1 and experiment.seq > loaded.snapshot
         return self._save(loaded) if leaves or is_due(loaded, every) else True
 
     def _save(self, loaded: Loaded) -> bool:
-        """Take a snapshot, in the background if it takes long; returns whether all is well."""
-        steps, noted = self.memory.take_snapshot(loaded), partial(self._note, loaded)
-        if len(loaded.experiment.pending) > QUICK_SNAPSHOT and not self._stopping:
-            self._send_away(loaded.experiment.name, steps, noted)
+        """Take a snapshot; returns whether all is well."""
+        experiment, steps = loaded.experiment, self.memory.take_snapshot(loaded)
+        is_long = len(experiment.pending) > QUICK_SNAPSHOT or experiment.reward_work() > LONG
+        return self._do(experiment.name, steps, partial(self._note, loaded), is_long)
+
+    def _do(self, name: str, steps: Steps, then: Callable[[Any], None], is_long: bool) -> bool:
+        """Carry steps out, in the background if they take long; returns whether none has failed.
+
+        then: called with the error if one fails, and at the end of the background's work.
+        """
+        if is_long and not self._stopping:
+            self._send_away(name, steps, then)
             return True
         try:
             for _ in steps:
                 pass
         except Exception as error:
-            noted(error)
+            then(error)
             return False
         return True
+
+    def _expired(self, name: str, error: Exception | None) -> None:
+        """What came of expiry; if it failed, what is in memory is ahead of the log."""
+        if error is not None:
+            self.memory.drop([name])
+            complain(f"experiment {name} is read again", error)
 
     def _note(self, loaded: Loaded, error: Exception | None) -> None:
         """What came of a snapshot; if nothing did, the next is due as late as after one."""
@@ -427,6 +462,17 @@ class Writer(Thread):
             if loaded.experiment.seq > loaded.snapshot:
                 self._save(loaded)
         self.memory.leave()
+
+
+def _in_turn(turns: list[Turn]) -> Generator[None, None, tuple[list[Turn], list[Job]]]:
+    """Carry turns out for a short time, but one whole; returns them, and the jobs of the others."""
+    until, carried_out = time.monotonic() + VISIT, []
+    for turn in turns:
+        carried_out.append((yield from turn.steps()))
+        if turn.fault is not None or time.monotonic() > until:
+            break
+        yield
+    return carried_out, [turn.job for turn in turns[len(carried_out) :]]
 
 
 def _ends(steps: Generator[None, None, Any], until: float) -> bool:

@@ -13,10 +13,11 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from thrifty.errors import BadFile
 from thrifty.service.storage import databases, urls
-from thrifty.service.storage.tables import EVENTS, EXPERIMENTS, SNAPSHOTS
+from thrifty.service.storage.tables import EVENTS, EXPERIMENTS, LEASES, SNAPSHOTS
 
 PAGE = 10_000  # events that are read at once,
 PAGE_BYTES = 16_000_000  # or fewer, if their bodies are longer than this
+LOWEST = -(2**63)  # of all numbers that a column can have
 # Statements that each group of requests needs: built by SQLAlchemy they take three times as long.
 _EVENT_COLUMNS = "seq, kind, at, decision, body"
 _WRITTEN = f"experiment, {_EVENT_COLUMNS}, digest"
@@ -58,6 +59,13 @@ class Head(NamedTuple):
 EMPTY = Head(0, "")  # of a log without events
 
 
+class Summary(NamedTuple):
+    """What the list shows of an experiment, and after which event."""
+
+    seq: int
+    line: dict[str, Any]
+
+
 class Snapshot(NamedTuple):
     """The state of an experiment after an event."""
 
@@ -97,7 +105,9 @@ class EventStore:
             databases.migrate(self.url)
         # connections of their own: those who read must not keep the writer waiting
         connect = databases.connect_to_read if use == "read" else databases.connect
-        self._reading = connect(self.url).execution_options(reading=True)
+        # what one transaction reads must fit together; in SQLite it always does
+        options: dict[str, Any] = {"isolation_level": "REPEATABLE READ"} if self.shared else {}
+        self._reading = connect(self.url).execution_options(reading=True, **options)
         self.engine = self._reading if use == "read" else connect(self.url)
 
     def __str__(self) -> str:
@@ -202,7 +212,10 @@ def all_events(connection: Connection, experiment: str, after: int = 0) -> Itera
 
 
 def raw_events(connection: Connection, experiment: str, after: int = 0) -> Iterator[Any]:
-    """The same as rows of EVENTS, as the database has them."""
+    """The same as rows of EVENTS, as the database has them.
+
+    after: LOWEST, also those whose numbers no log has.
+    """
     while page := _page(connection, experiment, after):
         yield from page
         after = page[-1].seq
@@ -210,14 +223,16 @@ def raw_events(connection: Connection, experiment: str, after: int = 0) -> Itera
 
 def last_events(connection: Connection, experiment: str, kind: str, most: int) -> list[Event]:
     """The last events of a kind, the newest first."""
-    query = _events(experiment, EVENTS.c.kind == kind).order_by(EVENTS.c.seq.desc()).limit(most)
+    query = _events(experiment, EVENTS.c.seq > 0, EVENTS.c.kind == kind)
+    query = query.order_by(EVENTS.c.seq.desc()).limit(most)
     return [_event(row) for row in connection.execute(query)]
 
 
 def events_about_all(connection: Connection, experiment: str, kind: str) -> list[Event]:
     """The events of a kind that is about no decision, in order."""
     about_none = EVENTS.c.decision.is_(None)  # few, and the index finds them
-    query = _events(experiment, about_none, EVENTS.c.kind == kind).order_by(EVENTS.c.seq)
+    query = _events(experiment, EVENTS.c.seq > 0, about_none, EVENTS.c.kind == kind)
+    query = query.order_by(EVENTS.c.seq)
     return [_event(row) for row in connection.execute(query)]
 
 
@@ -233,8 +248,14 @@ def find_decisions(
     dialect = connection.dialect.name
     rows = connection.exec_driver_sql(_FIND[dialect], (experiment, list_for(dialect, ids)))
     for row in rows:
-        events.setdefault(row.decision, {})[row.kind] = _event(row)
+        if is_number(row.seq):  # else no replay has seen it
+            events.setdefault(row.decision, {})[row.kind] = _event(row)
     return events
+
+
+def is_number(seq: Any) -> bool:
+    """Whether something can be the number of an event: columns of SQLite take any value."""
+    return type(seq) is int and seq > 0
 
 
 def list_for(dialect: str, names: Collection[str]) -> Any:
@@ -257,16 +278,58 @@ def set_summary(connection: Connection, name: str, seq: int, line: dict[str, Any
     connection.execute(EXPERIMENTS.update().where(EXPERIMENTS.c.name == name).values(summary=text))
 
 
-def summaries(connection: Connection) -> dict[str, dict[str, Any] | None]:
-    """What the list shows of each experiment that is not archived; None if it is out of date."""
+class Listed(NamedTuple):
+    """An experiment in the list.
+
+    summary : None if there is none that can be read
+    last : number of the last event
+    leader : address of the server that leads it, or has led it a moment ago; None if there is none
+    """
+
+    status: str
+    summary: Summary | None
+    last: int
+    leader: str | None
+
+
+def list_experiments(connection: Connection, at: int) -> dict[str, Listed]:
+    """All experiments that are not archived, by name; at: the time."""
     last = sa.select(sa.func.max(EVENTS.c.seq)).where(EVENTS.c.experiment == EXPERIMENTS.c.name)
-    query = sa.select(EXPERIMENTS.c.name, EXPERIMENTS.c.summary, last.scalar_subquery())
+    led = (LEASES.c.experiment == EXPERIMENTS.c.name) & (LEASES.c.until > at)
+    shown = (EXPERIMENTS.c.name, EXPERIMENTS.c.status, EXPERIMENTS.c.summary, LEASES.c.url)
+    query = sa.select(*shown, last.scalar_subquery().label("last"))
+    query = query.select_from(EXPERIMENTS.outerjoin(LEASES, led))
     query = query.where(EXPERIMENTS.c.status != "archived").order_by(EXPERIMENTS.c.name)
-    found: dict[str, dict[str, Any] | None] = {}
-    for name, text, seq in connection.execute(query):
-        saved = None if text is None else from_json(text)
-        found[name] = saved["line"] if saved is not None and saved["seq"] == seq else None
-    return found
+    return {
+        row.name: Listed(row.status, _summary(row.summary), row.last, row.url)
+        for row in connection.execute(query)
+    }
+
+
+def read_summary(connection: Connection, experiment: str) -> Summary | None:
+    """What the list shows of an experiment; None if it has nothing that can be read."""
+    return _summary(_summary_text(connection, experiment))
+
+
+def has_damaged_summary(connection: Connection, experiment: str) -> bool:
+    """Whether there is something for the list that cannot be read."""
+    text = _summary_text(connection, experiment)
+    return text is not None and _summary(text) is None
+
+
+def _summary_text(connection: Connection, experiment: str) -> Any:
+    query = sa.select(EXPERIMENTS.c.summary).where(EXPERIMENTS.c.name == experiment)
+    return connection.execute(query).scalar()
+
+
+def _summary(text: Any) -> Summary | None:
+    """The summary that a text is, if it is one."""
+    try:
+        saved = from_json(text)
+        found = Summary(saved["seq"], saved["line"])
+    except (KeyError, TypeError, ValueError):
+        return None
+    return found if is_number(found.seq) and isinstance(found.line, dict) else None
 
 
 def set_status(connection: Connection, name: str, status: str) -> None:
@@ -290,17 +353,15 @@ def last_seq(connection: Connection, experiment: str) -> int:
 def seqs_of_kind(connection: Connection, experiment: str, kind: str) -> list[int]:
     """The sequence numbers of the events of a kind that is about no decision, in order."""
     query = sa.select(EVENTS.c.seq).where(EVENTS.c.experiment == experiment)
-    query = query.where(EVENTS.c.decision.is_(None), EVENTS.c.kind == kind)
+    query = query.where(EVENTS.c.seq > 0, EVENTS.c.decision.is_(None), EVENTS.c.kind == kind)
     return list(connection.execute(query.order_by(EVENTS.c.seq)).scalars())
 
 
 def last_seen(connection: Connection, experiment: str) -> int:
     """The last event that snapshots and the summary know of; 0 if there are none."""
-    query = sa.select(sa.func.max(SNAPSHOTS.c.seq)).where(SNAPSHOTS.c.experiment == experiment)
-    in_snapshots = connection.execute(query).scalar() or 0
-    query = sa.select(EXPERIMENTS.c.summary).where(EXPERIMENTS.c.name == experiment)
-    summary = connection.execute(query).scalar()
-    return max(in_snapshots, 0 if summary is None else from_json(summary)["seq"])
+    summary = read_summary(connection, experiment)
+    numbers = filter(is_number, snapshot_numbers(connection, experiment))
+    return max([0 if summary is None else summary.seq, *numbers])
 
 
 def logged(connection: Connection) -> list[str]:
@@ -318,8 +379,8 @@ def save_snapshot(
     row = {"experiment": experiment, "at": now(), **snapshot._asdict()}
     row["digest"] = hashlib.sha256(snapshot.state).hexdigest()
     connection.execute(sa.insert(SNAPSHOTS).values(row))
-    newest_first = connection.execute(sa.select(seq).where(mine).order_by(seq.desc())).scalars()
-    if old := set(newest_first.all()[2:]) - set(keep):
+    numbers = filter(is_number, snapshot_numbers(connection, experiment))
+    if old := set(list(numbers)[2:]) - set(keep):
         connection.execute(sa.delete(SNAPSHOTS).where(mine, seq.in_(old)))
 
 
@@ -328,11 +389,21 @@ def read_snapshots(
 ) -> Iterator[Snapshot]:
     """The snapshots of an experiment up to a sequence number, the newest first, one at a time."""
     mine, seq = SNAPSHOTS.c.experiment == experiment, SNAPSHOTS.c.seq
-    numbers = connection.execute(sa.select(seq).where(mine).order_by(seq.desc())).scalars().all()
-    for number in numbers:
+    for number in filter(is_number, snapshot_numbers(connection, experiment)):
         if until is None or number <= until:
             row = connection.execute(sa.select(SNAPSHOTS).where(mine, seq == number)).one()
             yield Snapshot(row.seq, row.code, _intact(row))
+
+
+def snapshot_numbers(connection: Connection, experiment: str) -> list[Any]:
+    """After which events there are snapshots, the newest first, as the database has it."""
+    query = sa.select(SNAPSHOTS.c.seq).where(SNAPSHOTS.c.experiment == experiment)
+    return list(connection.execute(query.order_by(SNAPSHOTS.c.seq.desc())).scalars())
+
+
+def strange_snapshots(connection: Connection, experiment: str) -> list[Any]:
+    """The numbers of snapshots that no event can have."""
+    return [n for n in snapshot_numbers(connection, experiment) if not is_number(n)]
 
 
 def _intact(row: Any) -> bytes:
