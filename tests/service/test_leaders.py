@@ -325,7 +325,8 @@ def test_a_server_that_lost_its_address_is_not_ready_until_it_is_free_again(stor
             active._take(connection, active._address, lease, active.store.now(connection))
         wait(lambda: not writer.is_ready())
         decide = Decide(name, [("x", {"context": "a"})], ["x"])
-        assert isinstance(answers(writer, decide), AddressTaken)
+        for action in (decide, Create(str(uuid4()), SETTINGS)):
+            assert isinstance(answers(writer, action), AddressTaken)
         assert not writer.is_ready()
         with active.store.begin() as connection:
             active.release(connection)

@@ -22,7 +22,7 @@ from thrifty.service.server.turns import Turn
 from thrifty.service.server.views import experiment_line
 from thrifty.service.storage import store
 from thrifty.service.storage.file_watch import FileWatch
-from thrifty.service.storage.leases import Elsewhere, Leases
+from thrifty.service.storage.leases import AddressTaken, Elsewhere, Leases
 from thrifty.service.storage.store import EMPTY, Event, EventStore, Snapshot
 
 LOG = logging.getLogger("thrifty.service")
@@ -220,6 +220,8 @@ class Memory:
     def _make(self, connection: Connection, made: Experiment) -> None:
         try:  # first: from then on the database does not wait for a server that stands still
             self.leases.acquire(connection, made.name)
+        except AddressTaken:
+            raise
         except Elsewhere:
             message = f"another server is making an experiment {made.name}"
             raise Conflict("name", message) from None

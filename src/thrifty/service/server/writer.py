@@ -393,7 +393,7 @@ class Writer(Thread):
         except Exception as error:  # the thread must not end: everybody waits for it
             self.ready.clear()
             self.memory.drop_all()
-            complain("the store cannot be written", error)
+            complain("not ready", error)
             return
         if probes:
             self._wrote = time.monotonic()
