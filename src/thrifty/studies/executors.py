@@ -75,8 +75,9 @@ class Cluster:
         if place is None:
             raise InvalidInput.expected("cluster", "an address such as tcp://host:8786", address)
         self.address = address
-        # failures are reported by our own errors, in one line
-        logging.getLogger("distributed").setLevel(logging.CRITICAL)
+        # failures are reported by our own errors, in one line; Dask gives its client another level
+        for name in ("distributed", "distributed.client"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)
         try:
             socket.create_connection((place[1], int(place[2])), timeout=CONNECT_TIMEOUT).close()
             timed = {"timeout": RESPONSE_TIMEOUT, "set_as_default": False}
