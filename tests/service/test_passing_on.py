@@ -113,7 +113,7 @@ def test_other_replies_do_not_come_back(server, led_at, monkeypatch, status, hea
 
     def talk(peer):
         requests.append(peer.request())
-        peer.answer(body, status, **headers)
+        peer.answer(body, status, Connection="close", **headers)
 
     with speaking(talk) as url:
         path = led_at(url)
