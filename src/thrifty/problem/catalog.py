@@ -185,7 +185,7 @@ def _scenario_one() -> Instance:
     return Instance(ActionSets([first, second]), theta=[1, 0, 1], probabilities=[0.3, 0.7])
 
 
-def _two_contexts(probabilities: list[float]) -> Instance:
+def _rare_context(probabilities: list[float]) -> Instance:
     first: list[list[float]] = [[1, 0], [0, 1], [0.9, 0.5]]
     second: list[list[float]] = [[0, 1], [-1, 0], [-1, 0]]
     return Instance(ActionSets([first, second]), theta=[1, 0], probabilities=probabilities)
@@ -196,13 +196,13 @@ def _scenario_two() -> Instance:
     """The paper's rare context, p = 0.99/0.01: the optimal arms span the space, but one of them is
     rarely on offer.
     """
-    return _two_contexts([0.99, 0.01])
+    return _rare_context([0.99, 0.01])
 
 
 @_family("bounded")
 def _bounded() -> Instance:
     """Scenario two with p = 0.8/0.2: the optimal arms span, regret stays bounded."""
-    return _two_contexts([0.8, 0.2])
+    return _rare_context([0.8, 0.2])
 
 
 def _on_circle(arms: int, seed: int) -> Floats:
@@ -240,6 +240,32 @@ def _end_of_optimism(eps: float = 0.01, a: float = 2.0) -> Instance:
     2/eps) for a >= 1.
     """
     return Instance(ActionSets([np.array([[1, 0], [0, 1], [1 - eps, a * eps]])]), theta=[1, 0])
+
+
+@_family("two-contexts", eps=(0, 1))
+def _two_contexts(eps: float = 0.05) -> Instance:
+    """{(1,0), (1-eps,2 eps)} and {(1,0), (0,1)}, equally likely; theta (1,0). The question is in
+    the first context, the cheap answer in the second: C = min(8, 2/eps).
+    """
+    sets: list[list[list[float]]] = [[[1, 0], [1 - eps, 2 * eps]], [[1, 0], [0, 1]]]
+    return Instance(ActionSets(sets), theta=[1, 0])
+
+
+@_family("weighing", order=(1, 8), gap=(0, 0.3), size=(0, 1e100))
+def _weighing(order: int = 3, gap: float = 0.1, size: float = 0.25) -> Instance:
+    """e_0; k = 2^order arms (1-gap) e_0 + size e_i; k arms (1 - 3.11 gap) e_0 + size h_i, with the
+    rows h_i of a Hadamard matrix, each of which weighs all directions at once: C = 6.22/gap for k =
+    4 or 8, where single directions cost 2 k/gap.
+    """
+    k = 2**order
+    hadamard = np.ones((1, 1))
+    for _ in range(order):
+        hadamard = np.block([[hadamard, hadamard], [hadamard, -hadamard]])
+    rows = np.zeros((2 * k + 1, k + 1))
+    rows[:, 0] = np.repeat([1.0, 1.0 - gap, 1.0 - 3.11 * gap], [1, k, k])
+    rows[1 : k + 1, 1:] = size * np.eye(k)
+    rows[k + 1 :, 1:] = size * hadamard
+    return Instance(ActionSets([rows]), theta=np.eye(k + 1)[0])
 
 
 @_family("orthogonal", d=(1, 1000), gap=(0, 1e100))
