@@ -150,10 +150,11 @@ def _content(file: IO[bytes]) -> Iterator[bytes]:
 
 async def _read(request: Request, read: Callable[..., Any], name: str, *arguments: Any) -> Any:
     """Read something of an experiment that exists."""
-    store = service_of(request).store
+    service = service_of(request)
 
     def reading() -> Any:
-        with store.reading() as connection:
+        with service.store.reading() as connection:
+            service.writer.memory.check_file()
             if name not in statuses(connection):
                 raise NotFound("experiment", f"no experiment {name}")
             return read(connection, name, *arguments)

@@ -215,6 +215,7 @@ class Writer(Thread):
         try:
             with self.store.reading() as connection:
                 statuses = store.statuses(connection, names)
+            self.memory.check_file()  # else what is not there may be in the file that is gone
             for name in names:
                 answers += self._refuse_heads(name, statuses.get(name))
             led = self.memory.lead(statuses.keys() & self._waiting.keys())
