@@ -11,7 +11,7 @@ SECONDS = os.environ.get("THRIFTY_FUZZ_SECONDS", "5")
 SEED = os.environ.get("THRIFTY_FUZZ_SEED", "1")
 ROOT = Path(__file__).parents[2]
 KINDS = ["certificates", "commands", "kills", "learners", "loaded_learners", "open_learners"]
-KINDS += ["signals", "states"]
+KINDS += ["signals", "slow_clients", "states"]
 
 
 pytestmark = pytest.mark.fuzz

@@ -61,6 +61,8 @@ def test_a_store_whose_file_is_gone_is_not_ready_and_answers_nothing(path, part,
         assert asked.status_code == 503
         assert "restart the service" in asked.json()["error"]["message"]
         wait(lambda: server.client.get("/readyz").status_code == 503)
+        for read in ("/v1/experiments", where, f"{where}/log", f"{where}/decisions"):
+            assert server.client.get(read).status_code == 503, read  # a new file may know nothing
         time.sleep(0.6)  # and stays so
         assert server.client.get("/readyz").status_code == 503
 

@@ -16,7 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.command_line import THRIFTY, thrifty
 from tests.service.servers import LISTED, audit_all, serving
-from thrifty.service.storage.store import read_snapshots
+from thrifty.service.storage.store import read_head, read_snapshots
 from thrifty.service.storage.tables import LEASES
 
 pytestmark = pytest.mark.slow
@@ -39,6 +39,11 @@ def test_metrics_can_be_parsed_and_count(server):
     assert samples["thrifty_decisions_total", "measured ~name"] == 3
     assert samples["thrifty_rewards_total", "measured ~name"] == 1
     assert samples["thrifty_waiting", "measured ~name"] == 2
+    with server.app.state.service.store.reading() as connection:
+        seq, digest = read_head(connection, "measured ~name")
+    assert seq == samples["thrifty_log_events", "measured ~name"] == 5
+    head = int(samples["thrifty_log_head", "measured ~name"])
+    assert f"{head:012x}" == digest[:12]  # as an audit prints it
     assert samples["thrifty_requests_total", None] >= 4
     assert samples["thrifty_requests_refused_total", None] >= 1
 

@@ -26,6 +26,7 @@ from tests.service.servers import LISTED, audit_all, serving
 pytestmark = pytest.mark.fuzz
 
 CASES = int(os.environ.get("THRIFTY_CASES", "800"))
+PATIENCE = 60  # seconds for an answer: an experiment of a thousand features takes some to begin
 
 
 def plain_sentences(context: Any, response: Any, case: Any) -> None:
@@ -111,7 +112,7 @@ def test_no_request_breaks_the_service(tmp_path):
             if aimed:
                 _aim(case, data.draw)
             checks = CHECKS if aimed else [*CHECKS, negative_data_rejection]
-            response = case.call_and_validate(checks=checks)
+            response = case.call_and_validate(checks=checks, timeout=PATIENCE)
             seen[operation.label, response.status_code] += 1
 
         attack()

@@ -258,6 +258,21 @@ def test_who_does_not_read_is_disconnected(connect):
     assert read > 2_000_000
 
 
+def test_who_does_not_read_gives_way_to_other_requests(connect, quick):
+    """Of several requests at once, the answer to the second waits until the first is read."""
+    quick.setattr(connections, "STALLED", 60)
+    quick.setattr(connections, "UNREAD", 0.1)
+    quick.setattr(gate, "MOST_IN_FLIGHT", 3)
+    server = connect.server
+    contexts = [{"name": f"c{n}", "arms": [[1.0, 0.5]] * 1_000} for n in range(100)]
+    server.make("large", contexts=contexts)
+    ask = b"GET /v1/experiments/large HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    for _ in range(5):
+        connect(2 * ask).recv(100)
+    time.sleep(0.3)
+    assert server.client.get("/v1/experiments").status_code == 200
+
+
 def test_what_waits_to_be_read_is_bounded(connect, quick):
     quick.setattr(connections, "STALLED", 60)
     quick.setattr(connections, "MOST_UNREAD", 20_000_000)

@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tests.service.servers import LISTED, audit_all, serving
-from thrifty.service.server import background, experiment, memory
+from thrifty.service.server import actions, background, experiment, memory
 from thrifty.service.server import writer as writer_module
-from thrifty.service.server.actions import Decide, Learn
+from thrifty.service.server.actions import Alter, Ask, Decide, Explain, Learn
 from thrifty.service.server.experiment import Experiment
 from thrifty.service.storage.store import EventStore
 from thrifty.service.storage.tokens import make_token, revoke_token
@@ -202,6 +202,60 @@ def test_what_takes_long_is_known_before(policy, arms, dimension, long):
         found = decided.is_long(one), Learn("one", [("x", 1.0)]).is_long(one)
         assert found[0] == long[0]
         assert found[1] == long[1] or (arms, dimension) == (1_000, 200)  # many rows, if listed
+
+
+def test_many_arms_take_long_to_show_and_to_save_however_few_features_they_have():
+    contexts = [{"name": str(n), "arms": [[1.0]] * 1_000} for n in range(2)]
+    common = {"policy": "greedy", "rewards": "gaussian", "seed": 0}
+    many = Experiment("many", {**common, "contexts": contexts}, 0)
+    few = Experiment("few", {**common, "contexts": [{"name": "all", "arms": [[1.0]] * 50}]}, 0)
+    for action in (Ask("", len), Alter("", {}), Explain("", [])):
+        assert (action.is_long(few), action.is_long(many)) == (False, True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["listed", "open"])
+def test_explanations_keep_nobody_else_waiting(server, monkeypatch, kind):
+    path = server.make(kind, **({} if kind == "listed" else {"dimension": 2}))
+    other, asked = server.make("other"), {"context": "phone"}
+    asked = asked if kind == "listed" else {"features": [[1, 0], [0, 1]]}
+    assert server.client.post(f"{path}/decisions", json=[asked] * 10).is_success
+    seen, kept = [], actions.decision_detail
+
+    def slowly(*arguments):
+        seen.append(threading.current_thread().name)
+        time.sleep(0.1)
+        return kept(*arguments)
+
+    monkeypatch.setattr(actions, "decision_detail", slowly)
+    with ThreadPoolExecutor() as pool:
+        details = pool.submit(server.client.get, f"{path}/decisions?last=10")
+        time.sleep(0.2)
+        assert seconds(decide, server, other) < 0.4
+        assert not details.done()
+        assert len(details.result().json()) == 10
+    on_writer = [name for name in seen if not name.startswith("background")]
+    assert len(on_writer) == (kind == "listed")  # the first, since these are few arms
+
+
+def test_snapshots_of_many_arms_are_taken_in_the_background(server, monkeypatch):
+    seen, kept = [], memory.take_snapshot
+
+    def noted(experiment):
+        seen.append((experiment.name, threading.current_thread().name))
+        return kept(experiment)
+
+    monkeypatch.setattr(memory, "take_snapshot", noted)
+    monkeypatch.setattr(writer_module, "SNAPSHOT_EVERY", 1)
+    contexts = [{"name": "phone", "arms": [[1.0]] * 1_000}]
+    for path in (server.make("many", contexts=contexts), server.make("few")):
+        made = decide(server, path)
+        reward = {"decision": made["id"], "reward": 1}
+        assert server.client.post(f"{path}/rewards", json=reward).is_success
+    wait(lambda: {name for name, _ in seen} == {"many", "few"})
+    threads = dict(seen)
+    assert threads["many"].startswith("background")
+    assert threads["few"] == "writer"
 
 
 def test_long_expiry_goes_to_the_background(server, monkeypatch):

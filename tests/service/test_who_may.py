@@ -1,5 +1,6 @@
 """Who may do what: every route refuses requests without a token of its scope, and tells nothing."""
 
+import json
 import time
 
 import httpx
@@ -191,6 +192,58 @@ def test_without_tokens_only_requests_for_this_machine_are_answered(server, host
     assert found.status_code == status
     if status == 403:
         assert found.json()["error"]["where"] == "Host"
+
+
+ELSEWHERE = [
+    {"Origin": "https://evil.example"},
+    {"Origin": "null"},
+    {"Origin": "http://127.0.0.1:1"},
+    {"Sec-Fetch-Site": "cross-site"},
+    {"Sec-Fetch-Site": "same-site"},
+]
+
+
+@pytest.mark.parametrize("headers", ELSEWHERE, ids=lambda headers: "-".join(*headers.items()))
+def test_without_tokens_web_pages_from_elsewhere_are_not_answered(server, headers):
+    """A browser sends their requests to any address, also to this machine's own."""
+    if "hidden" not in server.writer.experiments:
+        server.make("hidden")
+    before = server.log("hidden")
+    for method, path in NEEDED:
+        url = path.format(name="hidden", id="secret-id")
+        body = BODIES.get((method, path))
+        found = server.client.request(method, url, headers=headers, json=body)
+        assert (found.status_code, found.json()["error"]["where"]) == (403, "Origin")
+    assert server.log("hidden") == before
+    assert server.client.get("/v1/experiments/forbidden").status_code == 404
+
+
+def test_without_tokens_the_service_s_own_page_is_answered(server):
+    for headers in (
+        {"Origin": server.url, "Sec-Fetch-Site": "same-origin"},
+        {"Sec-Fetch-Site": "none"},  # an address that somebody has typed
+    ):
+        assert server.client.get("/v1/experiments", headers=headers).status_code == 200
+
+
+def test_with_tokens_pages_from_elsewhere_are_answered(guarded):
+    """They have a token of their own: browsers add none."""
+    for elsewhere in ELSEWHERE:
+        headers = elsewhere | bearer(guarded.tokens["read"])
+        assert guarded.client.get("/v1/experiments", headers=headers).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "kind", [None, "", "text/plain", "application/jsonx", "multipart/form-data"]
+)
+def test_bodies_that_are_not_called_json_are_not_read(server, kind):
+    """A browser sends these, as of a Blob without a type, without asking the server before."""
+    headers = {} if kind is None else {"Content-Type": kind}
+    for (method, path), body in BODIES.items():
+        url, content = path.format(name="unread"), json.dumps(body)
+        found = server.client.request(method, url, headers=headers, content=content)
+        assert (found.status_code, found.json()["error"]["where"]) == (400, "Content-Type")
+    assert server.client.get("/v1/experiments/forbidden").status_code == 404
 
 
 def test_with_tokens_any_host_is_answered(guarded):

@@ -19,10 +19,10 @@ from thrifty.service.server.experiment import (
 from thrifty.service.server.loading import code
 from thrifty.service.server.refusals import Conflict, NotFound, Refusal, TooMany, place
 from thrifty.service.server.turns import Action, Turn
-from thrifty.service.server.views import decision_reply, experiment_reply
+from thrifty.service.server.views import decision_detail, decision_reply, experiment_reply
 from thrifty.service.storage.store import Event
 
-LARGE = 1e6  # multiplications for estimates of all arms: a millisecond or more
+LARGE = 1e6  # multiplications to show or save all arms: a millisecond or more
 MANY = 1_000  # pending decisions: a change copies them
 
 
@@ -58,6 +58,23 @@ class Ask(Action):
 
     def run(self, turn: Turn) -> Any:
         return self.question(turn.experiment)
+
+
+@dataclass
+class Explain(Action):
+    """Read why decisions were taken, off events about them."""
+
+    decisions: list[dict[str, Event]]
+
+    def is_long(self, experiment: Experiment) -> bool:
+        return not experiment.listed or experiment.work > LARGE
+
+    def steps(self, turn: Turn) -> Generator[None, None, Any]:
+        details = []
+        for about in self.decisions:
+            details.append(decision_detail(turn.experiment, about))
+            yield
+        return details
 
 
 @dataclass

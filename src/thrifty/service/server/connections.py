@@ -15,6 +15,7 @@ LONGEST_HEADER = 65_536  # bytes; also of trailers
 LONGEST_BODY = 25_000_000  # bytes as they are sent: the gate's, even if each is a chunk of its own
 STALLED = 10.0  # seconds in which at least LEAST bytes of an answer must be read
 LEAST = 100_000
+UNREAD = 1.0  # seconds in which nothing is read of an answer, until it gives way to other requests
 MOST = 4_000  # connections
 MOST_OF_ONE = 500  # connections of an address; a proxy on this machine may have them all
 MOST_UNREAD = 256_000_000  # bytes of all answers that wait to be read
@@ -58,11 +59,11 @@ class Connections:
             self._open.move_to_end(connection)
 
     def make_way(self, asking: int | None) -> bool:
-        """Close the connection whose request has waited longest for its body.
+        """Close the connection whose request has waited longest for its body, or to be read.
 
         False if there is none. asking: id of the connection that this is for, which stays.
         """
-        return self._close_first(lambda one: one.incomplete and id(one) != asking)
+        return self._close_first(lambda one: (one.incomplete or one.unread) and id(one) != asking)
 
     def bound_unread(self) -> None:
         """Close the oldest connections that do not read, if too much waits for them."""
@@ -96,7 +97,7 @@ class HttpConnection(HttpToolsProtocol):
         app = cast(Any, self.config.app)
         self._all: Connections = app.state.connections
         self.address = self.client[0] if self.client else ""
-        self.stalled = False
+        self.stalled, self._paused = False, 0.0  # when it began to wait, on the loop's clock
         self._coming = True  # whether a header comes, or a body
         self._framing = 0  # bytes since a header or a body has ended, or since a part of a body
         self._since_header = 0  # bytes
@@ -127,6 +128,11 @@ class HttpConnection(HttpToolsProtocol):
     def incomplete(self) -> bool:
         """Whether a request of it is carried out whose body has not come whole."""
         return len(self._unanswered) == 1 and not self._coming
+
+    @property
+    def unread(self) -> bool:
+        """Whether nothing is read of its answers, which keep requests that came with them."""
+        return self.stalled and self.loop.time() - self._paused > UNREAD
 
     # a request comes
 
@@ -185,7 +191,7 @@ class HttpConnection(HttpToolsProtocol):
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self.stalled = True
+        self.stalled, self._paused = True, self.loop.time()
         self._expect_reading(self.transport.get_write_buffer_size())
         self.loop.call_soon(self._all.bound_unread)  # once all of it is counted
 

@@ -26,6 +26,7 @@ DECIDED = ("arm", "name", "label", "probability", "gap")  # what is answered
 # What the learner takes of what is asked, and what it cannot use.
 OF_LISTED, OF_OPEN = ("context", "available"), ("features", "names")
 ACTIVE = "active"
+ENTRY = 1_000  # multiplications that take as long as what is made of an arm: objects, text
 LONG = 3e7  # multiplications: 10 to 30 milliseconds, for which other experiments should not wait
 ROUNDING = 1e-9  # a gap below this share of the noise is none: the arms are the same
 # What a snapshot has beside the learner, in this order; waiting: the pending decisions.
@@ -65,10 +66,10 @@ class Experiment:
 
     @property
     def work(self) -> int:
-        """Multiplications that estimates of all arms take, or of all coefficients."""
+        """Multiplications that it takes to show or save all arms, or all coefficients."""
         sets: Any = self.learner.sets
         arms = len(sets.rows) if self.listed else sets.dimension
-        return int(arms * sets.dimension**2)
+        return int(arms * (sets.dimension**2 + ENTRY))
 
     def reward_work(self) -> float:
         """Multiplications that a reward may take: now and then all estimates are computed again."""

@@ -19,7 +19,8 @@ ALWAYS = ("/healthz", "/readyz")  # answered however many others there are
 class Gate:
     """Middleware: 413 for a body that is too large, 503 at once for one request too many.
 
-    Requests whose bodies are still coming give way to new ones. Those that are cancelled, since
+    Requests whose bodies are still coming give way to new ones, and so do those whose answers
+    nobody reads. Those that are cancelled, since
     the server stops, are answered, too.
     """
 

@@ -49,6 +49,7 @@ class Listing:
         """Read the saved lines; returns the experiments whose leaders are to be asked."""
         service = self._service
         with service.store.reading() as connection:
+            service.writer.memory.check_file()
             found = list_experiments(connection, service.store.now(connection))
         self._saved = {name: _saved_line(listed) for name, listed in found.items()}
         return [

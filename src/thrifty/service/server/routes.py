@@ -11,16 +11,16 @@ from sqlalchemy import Connection
 from thrifty.errors import InvalidInput
 from thrifty.service.ids import new_ids
 from thrifty.service.server import schemas
-from thrifty.service.server.actions import Alter, Ask, Create, Decide, Learn
+from thrifty.service.server.actions import Alter, Ask, Create, Decide, Explain, Learn
 from thrifty.service.server.answers import answer
-from thrifty.service.server.experiment import DECISION, Experiment, check_settings
+from thrifty.service.server.experiment import DECISION, check_settings
 from thrifty.service.server.exports import parquet
 from thrifty.service.server.guard import Guarded, Scope
 from thrifty.service.server.listing import Listing
 from thrifty.service.server.metrics import metrics_text
 from thrifty.service.server.refusals import NotFound, Unavailable
 from thrifty.service.server.schemas import DecisionReply, Name, RewardReply
-from thrifty.service.server.views import decision_detail, experiment_reply, iso
+from thrifty.service.server.views import experiment_reply, iso
 from thrifty.service.storage.store import find_decisions, last_events, read_events, statuses
 
 if TYPE_CHECKING:
@@ -150,10 +150,11 @@ def _content(file: IO[bytes]) -> Iterator[bytes]:
 
 async def _read(request: Request, read: Callable[..., Any], name: str, *arguments: Any) -> Any:
     """Read something of an experiment that exists."""
-    store = service_of(request).store
+    service = service_of(request)
 
     def reading() -> Any:
-        with store.reading() as connection:
+        with service.store.reading() as connection:
+            service.writer.memory.check_file()
             if name not in statuses(connection):
                 raise NotFound("experiment", f"no experiment {name}")
             return read(connection, name, *arguments)
@@ -167,11 +168,7 @@ async def _details(request: Request, name: str, ids: list[str]) -> list[dict[str
     there = [events[id] for id in ids if DECISION in events.get(id, {})]
     if not there:
         return []
-
-    def described(experiment: Experiment) -> list[dict[str, Any]]:
-        return [decision_detail(experiment, about) for about in there]
-
-    details: list[dict[str, Any]] = await service_of(request).writer.submit(Ask(name, described))
+    details: list[dict[str, Any]] = await service_of(request).writer.submit(Explain(name, there))
     return details
 
 

@@ -25,7 +25,7 @@ from typing import Any
 from sqlalchemy.exc import DatabaseError, DataError, IntegrityError, SQLAlchemyError
 
 from thrifty.errors import ThriftyError, first_line
-from thrifty.service.server.actions import Create, taken
+from thrifty.service.server.actions import LARGE, Create, taken
 from thrifty.service.server.background import Background, Steps
 from thrifty.service.server.experiment import LONG
 from thrifty.service.server.loading import Loaded
@@ -215,6 +215,7 @@ class Writer(Thread):
         try:
             with self.store.reading() as connection:
                 statuses = store.statuses(connection, names)
+            self.memory.check_file()  # else what is not there may be in the file that is gone
             for name in names:
                 answers += self._refuse_heads(name, statuses.get(name))
             led = self.memory.lead(statuses.keys() & self._waiting.keys())
@@ -425,7 +426,7 @@ class Writer(Thread):
     def _save(self, loaded: Loaded) -> bool:
         """Take a snapshot; returns whether all is well."""
         experiment, steps = loaded.experiment, self.memory.take_snapshot(loaded)
-        is_long = len(experiment.pending) > QUICK_SNAPSHOT or experiment.reward_work() > LONG
+        is_long = len(experiment.pending) > QUICK_SNAPSHOT or experiment.work > LARGE
         return self._do(experiment.name, steps, partial(self._note, loaded), is_long)
 
     def _do(self, name: str, steps: Steps, then: Callable[[Any], None], is_long: bool) -> bool:
