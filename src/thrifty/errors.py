@@ -120,6 +120,10 @@ class BadFile(ThriftyError):
     """A file that cannot be read, written or used; the message starts with its path."""
 
 
+class NoStore(BadFile):
+    """A store of the service that is not there yet."""
+
+
 class Unreachable(ThriftyError):
     """A cluster that does not respond, or cannot do the work; a service that does not respond."""
 
