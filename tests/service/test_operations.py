@@ -285,7 +285,7 @@ def test_a_demonstration_needs_a_store_without_tokens(tmp_path):
         ('{"name": "a",', "", "invalid JSON"),
         ("[]", "", "object"),
         ('{"dimension": 2}', ": name", "name of the experiment"),
-        ('{"name": "a", "dimensions": 2}', ": dimensions", "unknown key"),
+        ('{"name": "a", "dimensions": 2}', ": dimensions", "did you mean dimension?"),
     ],
 )
 def test_a_file_that_makes_no_experiment_is_refused_with_its_place(tmp_path, content, place, word):
