@@ -24,7 +24,7 @@ ADVICE = (
     f"no Node for the tests of the client in JavaScript: install Node {LOWEST} or later with npm"
     " (`make check` needs none)"
 )
-NO_TOOLS = f"`npm ci` has failed in {FOLDER}: see above (`make check` does not need it)"
+NO_TOOLS = f"types of the client in JavaScript are not checked: `npm ci` has failed in {FOLDER}"
 
 
 def is_there() -> bool:
@@ -49,14 +49,13 @@ def get_node() -> None:
         sys.exit(ADVICE)
 
 
-def get_tools() -> None:
-    """Install what makes the types, in the versions of the lock."""
+def get_tools() -> bool:
+    """Install what makes the types, in the versions of the lock; whether it could be had."""
     installed, lock = FOLDER / "node_modules" / ".package-lock.json", FOLDER / "package-lock.json"
     if installed.exists() and installed.stat().st_mtime >= lock.stat().st_mtime:
-        return
+        return True
     command = ["npm", "ci", "--no-audit", "--no-fund", "--loglevel=error"]
-    if subprocess.run(command, check=False, cwd=FOLDER, stdout=sys.stderr).returncode != 0:
-        sys.exit(NO_TOOLS)
+    return subprocess.run(command, check=False, cwd=FOLDER, stdout=sys.stderr).returncode == 0
 
 
 def document() -> str:
@@ -91,8 +90,12 @@ def write_types(folder: Path = FOLDER) -> None:
 def main() -> None:
     """Get what is missing; write the types if asked for."""
     get_node()
-    get_tools()
+    tools = get_tools()
+    if not tools:
+        print(NO_TOOLS, file=sys.stderr)
     if sys.argv[1:] == ["types"]:
+        if not tools:
+            sys.exit(1)
         DOCUMENT.write_text(document())
         write_types()
 

@@ -1,6 +1,7 @@
 """thrifty-client, the client alone: what its wheel has is enough, and thrifty may be beside it."""
 
 import json
+import re
 import runpy
 import shutil
 import subprocess
@@ -120,6 +121,14 @@ def test_it_decides_and_learns_without_numpy_and_without_thrifty(installed, serv
     ]
     mine = {"thrifty_client", "httpx", "httpcore", "anyio", "certifi", "h11", "idna"}
     assert set(loaded) <= mine | {"sniffio", "typing_extensions", "__main__", "_distutils_hack"}
+
+
+@pytest.mark.slow
+def test_the_example_of_its_page_runs(installed, server):
+    server.make("shop")
+    [example] = re.findall(r"```python\n(.*?)```", (PACKAGE / "README.md").read_text(), re.DOTALL)
+    example = example.replace("http://127.0.0.1:8080", server.url)
+    assert run(installed, f"{example}print(shop.explain(decision).reward)") == "1.0\n"
 
 
 def test_both_may_be_installed(installed):

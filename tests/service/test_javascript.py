@@ -12,8 +12,12 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from fastapi.responses import FileResponse, HTMLResponse
+from playwright.sync_api import expect, sync_playwright
 
 from tests import node
+from tests.browser import launch
+from tests.service.fake_server import NOTHING, FakeService, make_app, serving
 from thrifty.service.storage.tokens import make_token
 
 ROOT = Path(__file__).parents[2]
@@ -72,10 +76,45 @@ def test_the_example_of_its_page_runs(server, token, tmp_path):
     assert run(tmp_path / "example.mjs") == "learned\n"
 
 
-def test_types_are_those_of_the_service(tmp_path):
-    """`python -m tests.node types` writes them anew."""
-    node.get_tools()
+IN_A_PAGE = """<!doctype html><title>shop</title><p></p><script type="module">
+import { Client } from "./thrifty.js";
+const shop = new Client("/", { token: "th_of_the_page" }).experiment("shop");
+const decision = await shop.choose("phone");
+const said = [await shop.learn(decision, true), await shop.learn(decision.id, 1)];
+const failed = await shop.choose("phone", { id: "../x" }).catch((error) => error.name);
+document.querySelector("p").textContent = [decision.name, ...said, failed].join(", ");
+</script>"""
+
+
+@pytest.mark.browser
+def test_it_works_in_a_browser():
+    service = FakeService()
+    service.experiments["shop"] = {"name": "shop", "status": "active", **NOTHING}
+    app = make_app(service)
+    app.app.get("/")(lambda: HTMLResponse(IN_A_PAGE))
+    script = FileResponse(node.FOLDER / "thrifty.js", media_type="text/javascript")
+    app.app.get("/thrifty.js")(lambda: script)
+    with serving(app) as url, sync_playwright() as playwright, launch(playwright) as browser:
+        page = browser.new_page()
+        page.goto(url)
+        expect(page.locator("p")).to_have_text("0, learned, already, ServiceError")
+    assert len(service.bodies) == 1
+
+
+@pytest.fixture
+def tools():
+    """What makes the types, from npm."""
+    if not node.get_tools():
+        pytest.skip(node.NO_TOOLS)
+
+
+def test_the_description_is_that_of_the_service():
+    """`make types` writes it anew."""
     assert node.DOCUMENT.read_text() == node.document()
+
+
+def test_types_are_those_of_the_description_and_of_the_client(tools, tmp_path):
+    """`make types` writes them anew."""
     for name in ("package.json", "tsconfig.json", "thrifty.js", "openapi.json"):
         shutil.copy(node.FOLDER / name, tmp_path)
     node.write_types(tmp_path)
@@ -100,8 +139,7 @@ for await (const entry of shop.log()) console.log(entry.seq, name, chance, said,
 """
 
 
-def test_the_types_find_mistakes(tmp_path):
-    node.get_tools()
+def test_the_types_find_mistakes(tools, tmp_path):
     for name in ("thrifty.js", *TYPES):
         shutil.copy(node.FOLDER / name, tmp_path)
     (tmp_path / "package.json").write_text('{"type": "module"}')

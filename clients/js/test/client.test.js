@@ -94,6 +94,8 @@ test("answers to something else are not used", () => withServer(async (url, serv
       "the answer is about experiment 'ads' instead of 'shop'; it was not used"],
     [() => shop.choose("x"), "<html>",
       "not an answer of a thrifty service (status 200): it is not JSON"],
+    [() => shop.choose("x"), "",
+      "not an answer of a thrifty service (status 200): it is not JSON"],
     [() => shop.choose("x"), "[7]",
       "not an answer of a thrifty service (status 200): it has another form"],
   ];
@@ -101,6 +103,14 @@ test("answers to something else are not used", () => withServer(async (url, serv
     service.faults.push({ reply });
     await assert.rejects(call, { name: "ServiceError", message });
   }
+}));
+
+test("a redirection is not followed: a token goes nowhere else", () => withServer(async (url, service) => {
+  service.faults.push({ status: 302 });
+  await assert.rejects(new Client(url, { token: "th_a" }).experiment("shop").info(), {
+    message: "not an answer of a thrifty service (status 302): it leads to another address",
+  });
+  assert.equal(service.requests.length, 1);
 }));
 
 test("a token is sent, and a path is kept", () => withServer(async (url, service) => {
