@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip install --disable-pip-version-check
 .DEFAULT_GOAL := help
 UV := $(BIN)/uv pip
 LOWEST := $(addprefix tests/service/test_,who_may.py api.py limits.py slow.py client.py passing_on.py tokens.py)
-.PHONY: help reproduce test check lowest browser fuzz arena demo serve lint bench lock warm-up clean
+.PHONY: help reproduce test check lowest browser node types fuzz arena demo serve lint bench lock warm-up clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -16,7 +16,7 @@ help:  ## this list
 reproduce: .venv/.ready  ## the paper's panels and claims, quick: reproduction/index.html
 	$(BIN)/thrifty reproduce
 
-test: browser lint  ## everything that has to pass: linters, types, layers, all tests
+test: browser node lint  ## everything that has to pass: linters, types, layers, all tests
 	$(BIN)/pytest $(XDIST) $(TESTS)
 
 check: lint  ## in a minute: linters, types, layers, and the quick tests of every package
@@ -28,6 +28,12 @@ lowest: .venv-lowest/.ready  ## the service's doors, with the lowest versions th
 
 browser: .venv/.ready-dev
 	@$(BIN)/python -m tests.browser
+
+node: .venv/.ready-dev
+	@$(BIN)/python -m tests.node
+
+types: .venv/.ready-dev  ## renew the types of the client in JavaScript from the service
+	$(BIN)/python -m tests.node types
 
 fuzz: .venv/.ready-dev  ## an hour of random attacks: files, calls, signals, kill -9, certificates, the service
 	THRIFTY_CASES=1000 $(BIN)/pytest tests/service/test_model.py tests/service/test_schema.py
@@ -62,7 +68,8 @@ lock: .venv/bin/uv  ## renew deploy/requirements.lock: exact versions for deploy
 		--output-file deploy/requirements.lock pyproject.toml -
 
 clean:  ## remove .venv and all caches of tools
-	rm -rf .venv .venv-lowest build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf .venv .venv-lowest build dist src/*.egg-info clients/js/node_modules
+	rm -rf clients/python/build clients/python/*.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 
 # Installed without --quiet: pip shows what it downloads and installs.
 .venv/.ready: pyproject.toml | .venv/bin/python

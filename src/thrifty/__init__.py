@@ -73,13 +73,9 @@ def __getattr__(name: str) -> Any:
     if name == "features":
         return import_module("thrifty.learners.features")
     if name not in _HOMES:
-        from thrifty.errors import similar
+        from thrifty.errors import no_attribute
 
-        near = similar(name, __all__)
-        advice = f"; did you mean {near}?" if near and not name.startswith("_") else ""
-        # obj=None: or else Python's traceback would make the same suggestion again
-        message = f"module 'thrifty' has no attribute {name!r}{advice}"
-        raise AttributeError(message, name=name, obj=None)
+        raise no_attribute("module 'thrifty'", name, [*__all__, "features"])
     return getattr(import_module(_HOMES[name]), name)
 
 

@@ -19,7 +19,7 @@ MOST_ROWS = 20  # of a table in a notebook: a screenful
 
 def frame(needed_by: str, columns: Mapping[str, Any]) -> "DataFrame":
     """Columns by name as a data frame; a single value is repeated. needed_by: for the error."""
-    MissingPackage.check(needed_by, "pandas", extra="pandas")
+    MissingPackage.check(needed_by, "pandas", extra=None)
     from pandas import DataFrame
 
     return DataFrame(dict(columns))

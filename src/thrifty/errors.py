@@ -1,9 +1,11 @@
 """Exceptions and warnings. Each message is one line that says what is wrong and what to do."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from importlib import import_module
+from inspect import signature
+from typing import Any
 
 
 class _Bare(str):
@@ -67,13 +69,17 @@ class MissingInput(ThriftyError, ValueError):
 class MissingPackage(ThriftyError, ImportError):
     """A package that is not installed; the message says how to install it."""
 
-    def __init__(self, needed_by: str, package: str, extra: str) -> None:
+    def __init__(self, needed_by: str, package: str, extra: str | None) -> None:
         install = f"in the folder of thrifty's sources run: pip install '.[{extra}]'"
-        super().__init__(f"{needed_by} needs {package}; {install}")
+        alone = f"run: pip install {package}"
+        super().__init__(f"{needed_by} needs {package}; {alone if extra is None else install}")
 
     @classmethod
-    def check(cls, needed_by: str, *packages: str, extra: str = "study") -> None:
-        """Raise MissingPackage for the first of some packages that cannot be imported."""
+    def check(cls, needed_by: str, *packages: str, extra: str | None = "study") -> None:
+        """Raise MissingPackage for the first of some packages that cannot be imported.
+
+        extra: of thrifty, that has them; None: each is installed by itself.
+        """
         for package in packages:
             try:
                 import_module(_MODULES.get(package, package))
@@ -95,8 +101,27 @@ class UnknownName(ThriftyError, LookupError):
         self.kind, self.name, self.suggestion = kind, name, near
 
 
+class UnknownArgument(UnknownName, TypeError):
+    """A keyword that a function does not take."""
+
+    @classmethod
+    def check(cls, function: Callable[..., Any], given: Mapping[str, object]) -> None:
+        """Raise UnknownArgument for the first keyword that a function does not take."""
+        parameters = signature(function).parameters
+        known = [name for name in parameters if name != "self"]
+        if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
+            return
+        for name in given:
+            if name not in known:
+                raise cls(f"argument of {function.__name__}", name, known)
+
+
 class BadFile(ThriftyError):
     """A file that cannot be read, written or used; the message starts with its path."""
+
+
+class NoStore(BadFile):
+    """A store of the service that is not there yet."""
 
 
 class Unreachable(ThriftyError):
@@ -120,6 +145,14 @@ class CacheUnavailable(UserWarning):
 
 class SetAside(UserWarning):
     """A file of results failed verification; it was renamed and its results are computed again."""
+
+
+def no_attribute(owner: str, name: str, known: Iterable[str]) -> AttributeError:
+    """The error of an attribute that is not there, with the most similar one that is."""
+    near = similar(name, [other for other in known if not other.startswith("_")])
+    advice = f"; did you mean {near}?" if near and not name.startswith("_") else ""
+    # obj=None: or else Python's traceback would make the same suggestion again
+    return AttributeError(f"{owner} has no attribute {name!r}{advice}", name=name, obj=None)
 
 
 def similar(name: str, known: Sequence[str]) -> str | None:

@@ -37,8 +37,8 @@ def attack(rng):
         "probability_draws": int(rng.integers(2)) * 30,
     }
     if rng.random() < 0.3:
-        settings["expire_after"] = int(rng.integers(1, 20))
-        settings["expired_reward"] = 0.0 if rng.random() < 0.5 else None
+        reward = 0.0 if rng.random() < 0.5 else None
+        settings["expire"] = {"after": int(rng.integers(1, 20)), "reward": reward}
     policy = policies[int(rng.integers(len(policies)))]
     play = Play(policy, rng, kind, d=int(rng.integers(1, 5)), **settings)
     play.others = policies

@@ -228,7 +228,7 @@ def mistakes():
             lambda: learner.choose("mobile", available=0),
             "available: a list of arms expected, got 0",
         ),
-        (lambda: learner.explain(0), "decision 0 is not pending"),
+        (lambda: learner.explain(10**6), "decision 1000000 is unknown"),
         (lambda: learner.change([[1.0, 0.0]]), "sets: thrifty.ActionSets expected"),
         (
             lambda: learner.choose("mobile", available=[3]),

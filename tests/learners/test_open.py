@@ -10,6 +10,7 @@ import pytest
 
 import thrifty as th
 from tests.learners.open_play import OPEN, THETA, D, drive
+from thrifty.learners.pending import MOST_ENDED
 from thrifty.learners.saving import content_of
 from thrifty.learners.state_files import to_text
 
@@ -232,3 +233,38 @@ def test_explanations():
     assert reports[decision.arm] == report
     assert reports[decision.arm].gap == pytest.approx(decision.gap)
     assert str(decision.name) in str(learner.explain(decision))
+
+
+def test_a_decision_is_explained_after_its_reward_too():
+    learner = th.Thrifty().learner(dimension=D)
+    decision = learner.choose(np.eye(D), names=list("abcd"))
+    before = learner.explain(decision).arms[0]
+    learner.learn(decision, 2.0)
+    for known in (decision, decision.id, type(decision)(*decision)):
+        explanation = learner.explain(known)
+        [after] = explanation.arms
+        assert (explanation.decision, after.name) == (decision, decision.name)
+        assert after.mean > before.mean
+    cancelled = learner.choose(np.eye(D))
+    learner.cancel(cancelled)
+    assert learner.explain(cancelled).arms[0].mean == learner.coefficients()[str(cancelled.arm)][0]
+
+
+def test_features_of_decisions_long_ago_are_not_kept(monkeypatch):
+    learner = th.Greedy().learner(dimension=D)
+    first = learner.choose(np.eye(D))
+    learner.learn(first, 1.0)
+    foreign = th.Greedy().learner(dimension=D, seed=1).choose(2 * np.eye(D)[::-1])._replace(gap=0.5)
+    kept = r"features are kept of pending decisions and of the last 1,000 others: pass them to expl"
+    with pytest.raises(th.InvalidInput, match=f"^decision 0: {kept}"):
+        learner.explain(foreign)
+    for _ in range(MOST_ENDED):
+        learner.learn(learner.choose(np.eye(D)), 0.0)
+    assert len(learner.pending.ended) == MOST_ENDED
+    with pytest.raises(th.InvalidInput, match=f"^decision 0: {kept}"):
+        learner.explain(first)
+    assert learner.explain(first, np.eye(D)).arms[first.arm].name == first.name
+    with pytest.raises(th.InvalidInput, match="decision 0 is not pending"):
+        learner.explain(0)
+    with pytest.raises(th.InvalidInput, match=f"^decision {MOST_ENDED}: {kept}"):  # not in a file
+        th.Learner.load(learner.to_bytes()).explain(learner.pending.ended[-1].decision)

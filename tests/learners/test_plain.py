@@ -131,14 +131,14 @@ def test_noise_and_rewards_are_those_of_other_learners():
 
 @pytest.mark.parametrize("policy", [Diary(), Careful()], ids=["not told", "told"])
 def test_decisions_that_wait_too_long_are_given_up(policy):
-    learner = th.learner(policy, SETS, expire_after=2)
+    learner = th.learner(policy, SETS, expire={"after": 2})
     for context in (0, 1, 0, 1):
         learner.choose(context)
     assert list(learner.pending) == [2, 3]
     assert learner.policy.learned == []
     if isinstance(policy, Careful):
         assert learner.policy.cancelled == [(0, 1), (1, 0)]
-    bounded = th.learner(policy, SETS, most_waiting=1, expired_reward=-1.0)
+    bounded = th.learner(policy, SETS, most_waiting=1, expire={"reward": -1.0})
     for context in (0, 1, 0):
         bounded.choose(context)
     assert list(bounded.pending) == [2]
@@ -208,9 +208,9 @@ def broken(**methods):
         (lambda: th.learner(Diary(), SETS, noise="estimate"), "noise: a positive number expected"),
         (lambda: th.learner(Diary(), SETS, horizon=0), "horizon: at least one round expected"),
         (lambda: th.learner(Diary(), SETS, seed=-1), "seed: a whole number of at least 0"),
-        (lambda: th.learner(Diary(), SETS, expire_after=0), "expire_after: a whole number"),
+        (lambda: th.learner(Diary(), SETS, expire={"after": 0}), "expire.after: a whole number"),
         (lambda: th.learner(Diary(), SETS).choose("mobil"), "did you mean 'mobile'"),
-        (lambda: th.learner(Diary(), SETS, expire=3), "did you mean 'expire_after'"),
+        (lambda: th.learner(Diary(), SETS, expires=3), "did you mean 'expire'"),
         (
             lambda: th.learner(broken(estimates=lambda self, m: [1.0]), SETS).choose(0),
             "broken: estimates: means and standard errors, 3 numbers each expected",
@@ -286,7 +286,7 @@ def test_an_exception_of_the_policy_changes_nothing_here(mood, call):
     ids=["pickle", "copy", "deepcopy"],
 )
 def test_a_copy_goes_on_by_itself(duplicate):
-    learner = th.learner(twins.EGreedyTwin(), SETS, seed=1, horizon=100, expire_after=50)
+    learner = th.learner(twins.EGreedyTwin(), SETS, seed=1, horizon=100, expire={"after": 50})
     waiting = [learner.choose(0) for _ in range(5)]
     again = duplicate(learner)
     assert again.policy is not learner.policy
@@ -321,7 +321,7 @@ def test_several_threads_may_use_one_learner():
 @pytest.mark.parametrize("policy", [th.LinTS(scale=0.5), "lints:scale=0.5"], ids=str)
 def test_compiled_policies_and_specs_are_as_from_their_own_method(policy):
     own = th.LinTS(scale=0.5)
-    settings = {"noise": 0.3, "expire_after": 9, "probability_draws": 5}
+    settings = {"noise": 0.3, "expire": {"after": 9}, "probability_draws": 5}
     one, other = th.learner(policy, SETS, 3, **settings), own.learner(SETS, 3, **settings)
     assert one.to_bytes() == other.to_bytes()
     one, other = (

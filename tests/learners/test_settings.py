@@ -10,8 +10,8 @@ from tests.learners.open_play import D
 
 
 def test_decisions_that_wait_too_long_are_given_up():
-    cancelled = th.Thrifty().learner(dimension=D, expire_after=10)
-    learned = th.Thrifty().learner(dimension=D, expire_after=10, expired_reward=0.0)
+    cancelled = th.Thrifty().learner(dimension=D, expire={"after": 10})
+    learned = th.Thrifty().learner(dimension=D, expire={"after": 10, "reward": 0.0})
     for learner in (cancelled, learned):
         first = learner.choose(np.eye(D))
         for _ in range(30):
@@ -32,11 +32,54 @@ def test_waiting_decisions_are_bounded_in_number():
     assert th.Learner.load(learner.to_bytes()).settings.most_waiting == 5
 
 
-@pytest.mark.parametrize("name", ["expire_after", "most_waiting"])
-def test_bad_bounds(name):
+def test_bad_bounds():
     for value in (0, -1, 1.5, True, "many"):
-        with pytest.raises(th.InvalidInput, match=name):
-            th.Greedy().learner(dimension=D, **{name: value})
+        with pytest.raises(th.InvalidInput, match=r"^most_waiting: a whole number from 1"):
+            th.Greedy().learner(dimension=D, most_waiting=value)
+        with pytest.raises(th.InvalidInput, match=r"^expire\.after: a whole number from 1"):
+            th.Greedy().learner(dimension=D, expire={"after": value})
+
+
+@pytest.mark.parametrize(
+    ("expire", "message"),
+    [
+        (1000, "expire: a rule such as"),
+        ({}, "expire: a rule such as"),
+        ({"after_s": 3600}, "unknown key of expire 'after_s'; did you mean 'after'?"),
+        ({"reward": "no"}, "expire.reward: a finite number expected"),
+        ({"after": 5, "reward": 0.5}, "expire.reward: 0 or 1 (rewards are bernoulli) expected"),
+    ],
+)
+def test_bad_rules(expire, message):
+    with pytest.raises(th.ThriftyError) as refused:
+        th.Greedy().learner(dimension=D, expire=expire, rewards="bernoulli")
+    assert str(refused.value).startswith(message)
+
+
+def test_the_former_names_of_expiry_work_and_warn_whoever_has_called():
+    new = th.learner("greedy", dimension=D, expire={"after": 7, "reward": 0.5})
+    for make in (
+        lambda **old: th.learner("greedy", dimension=D, **old),
+        lambda **old: th.Greedy().learner(dimension=D, **old),
+    ):
+        with pytest.warns(DeprecationWarning, match="is now expire=") as said:
+            old = make(expire_after=7, expired_reward=0.5)
+        assert [str(one.message) for one in said] == [
+            "expire_after=... is now expire={'after': ...}; the old name goes in 0.4",
+            "expired_reward=... is now expire={'reward': ...}; the old name goes in 0.4",
+        ]
+        assert {one.filename for one in said} == {__file__}
+        assert old.settings == new.settings
+    assert th.Learner.load(new.to_bytes()).settings == new.settings  # without a warning
+
+
+def test_an_unknown_keyword_suggests_one():
+    message = r"^unknown argument of learner 'fetures'; did you mean 'features'\?$"
+    for make in (lambda **kw: th.learner("greedy", **kw), lambda **kw: th.Greedy().learner(**kw)):
+        with pytest.raises(TypeError, match=message):
+            make(fetures=3)
+    with pytest.raises(th.UnknownName, match="'most_waitin'; did you mean 'most_waiting'"):
+        th.learner("greedy", dimension=2, most_waitin=3)
 
 
 @pytest.mark.parametrize(
@@ -111,7 +154,7 @@ def test_memory_of_decisions_that_wait(dimension):
     assert used / 2000 < 700 + 8 * dimension
 
 
-@pytest.mark.parametrize("settings", [{"most_waiting": 1}, {"expire_after": 1}])
+@pytest.mark.parametrize("settings", [{"most_waiting": 1}, {"expire": {"after": 1}}])
 def test_a_decision_that_is_refused_lets_none_expire(settings):
     open_learner = th.Thrifty().learner(dimension=2, **settings)
     listed = th.Thrifty().learner(th.ActionSets([np.eye(2)]), **settings)

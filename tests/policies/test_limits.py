@@ -69,7 +69,7 @@ def test_any_object_as_a_parameter_is_refused_or_works(name):
                 check_play(policy)
 
 
-@pytest.mark.parametrize("name", ["expire_after", "most_waiting", "probability_draws", "noise"])
+@pytest.mark.parametrize("name", ["expire", "most_waiting", "probability_draws", "noise"])
 def test_any_number_as_a_setting_of_a_learner_is_refused_or_works(name):
     for value in (
         *OBJECTS,
@@ -84,7 +84,8 @@ def test_any_number_as_a_setting_of_a_learner_is_refused_or_works(name):
         10**6,
         10**6 + 1,
     ):
-        learner = made(lambda value=value: th.LinTS().learner(dimension=2, **{name: value}))
+        given = {"after": value} if name == "expire" else value
+        learner = made(lambda given=given: th.LinTS().learner(dimension=2, **{name: given}))
         if learner is not None:
             for _ in range(3):
                 decision = learner.choose(np.eye(2))

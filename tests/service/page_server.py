@@ -198,7 +198,10 @@ def make_app(canned):
         return next(one for one in canned.decisions[name] if one.decision.id == key)
 
     @app.get("/v1/experiments/{name:path}/log")
-    def log(name: str, format: str) -> Response:
+    def log(name: str, format: str, after: int = 0) -> Response:
+        if format == "json":
+            entries = [{"seq": seq, "kind": name} for seq in range(after + 1, min(after + 3, 6))]
+            return JSONResponse(entries)
         return Response(f"log of {name} as {format}".encode())
 
     @app.get("/v1/experiments/{name:path}", response_model=ExperimentReply)

@@ -26,7 +26,7 @@ class Running:
 
     def __init__(self, app, url: str, store: Path) -> None:
         self.app, self.url, self.store = app, url, store
-        self.client = httpx.Client(base_url=url, timeout=60)
+        self.client = httpx.Client(base_url=url, timeout=300)
 
     @property
     def writer(self):

@@ -5,6 +5,7 @@ import re
 import time
 from uuid import UUID
 
+import httpx
 import pyarrow.parquet as pq
 import pytest
 
@@ -163,7 +164,9 @@ def test_what_is_not_json_is_400(server, body, headers, where):
     ("body", "message"),
     [
         ('{"context" "phone"}', "invalid JSON: Expecting ':' delimiter at character 11"),
-        ('{"contxt": "phone"}', "unknown key"),
+        ('{"contxt": "phone"}', "unknown key; did you mean context?"),
+        ('[{"context": "phone"}, {"avaliable": ["a"]}]', "unknown key; did you mean available?"),
+        ('{"context": "phone", "xyzzy": 1}', "unknown key"),
         ('{"context": 3}', "must be text"),
         ('{"context": "phone", "id": "a/b"}', "must be letters, digits, spaces and _.~-"),
         ('{"context": "a\\u0007"}', "without control characters"),
@@ -192,6 +195,14 @@ def test_mistakes_are_told_without_words_of_python(server, body, message):
         ("POST", "/v1/experiments", {"name": "a", "dimension": "2"}, "must be a whole number"),
         ("POST", "/v1/experiments", {"name": "a", "noise": 0}, "must be above 0"),
         ("POST", "/v1/experiments", {"name": "a", "seed": 2**63}, "must be below"),
+        ("POST", "/v1/experiments", {"name": "a", "polcy": "x"}, "did you mean policy?"),
+        (
+            "POST",
+            "/v1/experiments",
+            {"name": "a", "contexts": [{"name": "b", "arms": [[1]], "arms_names": ["c"]}]},
+            "unknown key; did you mean arm_names?",
+        ),
+        ("PATCH", "/v1/experiments/unread", {"expire": {"after": 3}}, "did you mean after_s?"),
         ("POST", "/v1/experiments", {"name": "a", "rewards": "x"}, "'gaussian' or 'bernoulli'"),
         ("GET", "/v1/experiments/unread/log?after=x", None, "must be a whole number"),
         ("GET", "/v1/experiments/unread/log?format=x", None, "'json' or 'parquet'"),
@@ -517,6 +528,12 @@ def test_the_log_is_read_by_pages(server, monkeypatch):
     assert [one["kind"] for one in entries] == ["created"] + ["decision"] * 6 + ["reward"]
     assert (entries[-1]["decision"], entries[-1]["body"]) == ("d3", {"reward": 0.5})
     assert all(TIME.fullmatch(one["at"]) for one in entries)
+    found = server.client.get(f"{path}/log", params={"after": 2})
+    assert found.headers["thrifty-complete"] == "no, until 5 of 8"
+    assert found.links["next"]["url"] == "?after=5&format=json"
+    found = server.client.get(httpx.URL(found.url).join(found.links["next"]["url"]))
+    assert [one["seq"] for one in found.json()] == [6, 7, 8]
+    assert (found.headers["thrifty-complete"], found.links) == ("yes", {})
     for query in ({"after": -1}, {"after": 2**63}, {"format": "xml"}):
         assert server.client.get(f"{path}/log", params=query).status_code == 422
 

@@ -11,7 +11,7 @@ import pytest
 
 import thrifty as th
 from tests.service.fake_server import AT, FakeService, make_app, serving
-from thrifty.errors import InvalidInput, ServiceError, Unreachable
+from thrifty.errors import InvalidInput, ServiceError, UnknownName, Unreachable
 from thrifty.service.client.client import RemoteExperiment
 from thrifty.service.client.outcomes import Reply, read_reply
 from thrifty.service.client.replies import RemoteDecision
@@ -426,6 +426,49 @@ def test_mistakes_that_are_not_sent(service, client, shop, call, message):
         call(client, shop)
     assert str(refused.value).startswith(message)
     assert service.requests == []
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda c, e: e.choose("x", avaliable=["a"]), "'avaliable'; did you mean 'available'?"),
+        (lambda c, e: e.choose_many(context=["x"]), "'context'; did you mean 'contexts'?"),
+        (lambda c, e: e.learn("x", rewrad=1), "'rewrad'; did you mean 'reward'?"),
+        (lambda c, e: c.create("x", dimensions=2), "'dimensions'; did you mean 'dimension'?"),
+        (lambda c, e: c.experiment("x", column=["a"]), "'column'; did you mean 'columns'?"),
+        (lambda c, e: th.Client("http://a", tokn="t"), "'tokn'; did you mean 'token'?"),
+        (lambda c, e: th.AsyncClient("http://a", xyz=1), "'xyz'; known: url, token, timeout, re"),
+    ],
+)
+def test_a_keyword_that_is_not_known(service, client, shop, call, message):
+    with pytest.raises(TypeError, match=r"^unknown argument of ") as refused:
+        call(client, shop)
+    assert isinstance(refused.value, UnknownName)
+    assert message in str(refused.value)
+    assert service.requests == []
+
+
+def test_a_call_without_what_it_needs_is_a_type_error_as_ever(shop):
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'reward'"):
+        shop.learn("x")
+
+
+def test_an_attribute_that_is_not_known(client, shop):
+    for call, message in (
+        (lambda: client.experimnt, r"^Client has no attribute 'experimnt'; did you mean exper"),
+        (lambda: shop.chose, r"^RemoteExperiment has no attribute 'chose'; did you mean choose\?$"),
+        (lambda: shop.xyzzy, r"^RemoteExperiment has no attribute 'xyzzy'$"),
+    ):
+        with pytest.raises(AttributeError, match=message):
+            call()
+    assert not hasattr(client, "_xyzzy")
+
+
+def test_a_click_is_a_reward(service, shop):
+    for value, reward in ((True, 1.0), (np.bool_(False), 0.0), (np.float32(0.5), 0.5)):
+        decision = shop.choose("mobile")
+        shop.learn(decision, value)
+        assert service.log[-1]["body"] == {"reward": reward}
 
 
 def test_a_change_may_have_any_key(client, shop):

@@ -210,6 +210,40 @@ def test_a_back_up_under_load_can_be_restored(tmp_path):
     audit_all(tmp_path / "copy.db")
 
 
+def make_store(path):
+    """A store with a token."""
+    done = thrifty("tokens", "make", "joe", "--scope", "admin", "--new", "--store", path)
+    assert (done.returncode, done.stderr) == (0, f"thrifty: made the store {path}\n")
+
+
+def test_a_token_is_made_in_a_store_that_is_there_unless_a_new_one_is_asked_for(tmp_path):
+    make, path = ["tokens", "make", "me", "--scope", "admin"], tmp_path / "thrifty.db"
+    advice = "pass --store with that of the service, or --new to make one"
+    done = thrifty(*make, folder=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"thrifty: {path}: no such file; {advice}\n"
+    assert list(tmp_path.iterdir()) == []
+    path.touch()
+    done = thrifty(*make, folder=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"thrifty: {path}: not a store of thrifty: it is empty; {advice}\n"
+    make_store(path)
+    for options in ((), ("--new",)):
+        done = thrifty(*make, *options, folder=tmp_path)
+        assert (done.returncode, done.stdout[:3]) == (0, "th_")
+        assert done.stderr == f"thrifty: store: {path}\n"
+    for command in (("tokens", "list"), ("audit",)):
+        assert thrifty(*command, folder=tmp_path).stderr == f"thrifty: store: {path}\n"
+
+
+def test_a_server_says_which_store_it_has_and_that_it_has_made_it(tmp_path, started):
+    path = tmp_path / "s.db"
+    for said in ("made the store", "store:"):
+        running = started(path)
+        assert running.end() == 0
+        assert f"thrifty: {said} {path}\n" in running.lines
+
+
 def test_commands_about_a_store_that_is_not_there(tmp_path):
     path = tmp_path / "none.db"
     for command in (("audit",), ("tokens", "list"), ("tokens", "revoke", "x")):
@@ -221,7 +255,9 @@ def test_commands_about_a_store_that_is_not_there(tmp_path):
     assert not path.exists()
 
 
-@pytest.mark.parametrize("command", [("serve",), ("tokens", "make", "a", "--scope", "read")])
+@pytest.mark.parametrize(
+    "command", [("serve",), ("tokens", "make", "a", "--scope", "read", "--new")]
+)
 def test_a_store_in_a_folder_that_does_not_exist_is_refused(tmp_path, command):
     path = tmp_path / "none" / "store.db"
     done = thrifty(*command, "--store", path)
@@ -242,7 +278,7 @@ def test_a_port_that_is_in_use_is_named(tmp_path):
 
 def test_a_demonstration_needs_a_store_without_tokens(tmp_path):
     path = tmp_path / "s.db"
-    assert thrifty("tokens", "make", "a", "--scope", "admin", "--store", path).returncode == 0
+    make_store(path)
     done = thrifty("serve", "--demo", "--store", path, "--port", 0)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert done.stderr.startswith("thrifty: --demo: ")
@@ -254,7 +290,7 @@ def test_a_demonstration_needs_a_store_without_tokens(tmp_path):
         ('{"name": "a",', "", "invalid JSON"),
         ("[]", "", "object"),
         ('{"dimension": 2}', ": name", "name of the experiment"),
-        ('{"name": "a", "dimensions": 2}', ": dimensions", "unknown key"),
+        ('{"name": "a", "dimensions": 2}', ": dimensions", "did you mean dimension?"),
     ],
 )
 def test_a_file_that_makes_no_experiment_is_refused_with_its_place(tmp_path, content, place, word):
@@ -268,8 +304,10 @@ def test_a_file_that_makes_no_experiment_is_refused_with_its_place(tmp_path, con
 
 def test_an_audit_of_a_store_without_experiments(tmp_path):
     path = str(tmp_path / "store.db")
-    assert thrifty("tokens", "make", "joe", "--scope", "admin", "--store", path).returncode == 0
-    assert thrifty("audit", "--store", path).stdout == f"{path} has no experiments\n"
+    make_store(path)
+    done = thrifty("audit", "--store", path)
+    assert done.stdout == f"{path} has no experiments\n"
+    assert done.stderr == f"thrifty: store: {path}\n"
     done = thrifty("audit", "shop", "--store", path)
     assert (done.returncode, done.stderr) == (
         2,
@@ -287,9 +325,7 @@ def test_passwords_are_not_shown(store):
 
 def test_a_store_of_a_newer_version_is_refused_in_a_line(tmp_path):
     path = tmp_path / "store.db"
-    assert (
-        thrifty("tokens", "make", "joe", "--scope", "admin", "--store", str(path)).returncode == 0
-    )
+    make_store(path)
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("UPDATE alembic_version SET version_num = '9999'")
     done = thrifty("audit", "--store", str(path))

@@ -445,11 +445,16 @@ def test_a_token_is_asked_for_kept_and_sent(visit, service):
     visit.errors.clear()
 
 
-def test_the_log_can_be_saved_without_a_token(visit):
+def test_the_log_can_be_saved_without_a_token_and_whole(visit):
     page = visit(SHOP)
     with page.expect_download() as download:
+        page.get_by_role("link", name="Parquet").click()
+    assert download.value.path().read_text() == "log of shop front as parquet"
+    with page.expect_download() as download:
         page.get_by_role("link", name="JSON").click()
-    assert download.value.path().read_text() == "log of shop front as json"
+    assert download.value.suggested_filename == "shop front.json"
+    saved = json.loads(download.value.path().read_text())  # of answers with two entries
+    assert [entry["seq"] for entry in saved] == [1, 2, 3, 4, 5]
 
 
 @pytest.mark.parametrize("view", VIEWS)

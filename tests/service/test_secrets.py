@@ -24,7 +24,7 @@ COMMANDS = {
     "open": ["serve", "--host", "0.0.0.0"],
     "audit": ["audit"],
     "audit one": ["audit", "shop"],
-    "make": ["tokens", "make", "me", "--scope", "read"],
+    "make": ["tokens", "make", "me", "--scope", "read", "--new"],
     "list": ["tokens", "list"],
     "revoke": ["tokens", "revoke", "0123456789ab"],
 }
@@ -112,7 +112,7 @@ def test_no_command_shows_the_password_of_a_store_that_answers(command):
             for arguments in (
                 ["audit"],
                 ["serve", "--host", "0.0.0.0"],
-                ["tokens", "make", "me", "--scope", "read"],
+                ["tokens", "make", "me", "--scope", "read", "--new"],
                 *COMMANDS.values(),
             ):
                 if arguments != ["serve"]:  # which would run

@@ -8,7 +8,7 @@ from typer import Argument, Option, Typer
 
 from thrifty.cli import printing
 from thrifty.cli.options import Json
-from thrifty.errors import BadFile, InvalidInput, MissingPackage
+from thrifty.errors import BadFile, InvalidInput, MissingPackage, similar
 
 if TYPE_CHECKING:
     from thrifty.service.client.client import Client, RemoteExperiment
@@ -66,7 +66,9 @@ def create(
         raise InvalidInput(f"{file}: name", "must be the name of the experiment")
     for key in settings:
         if key not in KEYS:
-            raise InvalidInput(f"{file}: {key}", f"unknown key; known: {', '.join(KEYS)}")
+            near = similar(key, KEYS)
+            advice = f"did you mean {near}?" if near else f"known: {', '.join(KEYS)}"
+            raise InvalidInput(f"{file}: {key}", f"unknown key; {advice}")
     _client(url, token).create(settings.pop("name"), **settings)
     print("made")
 

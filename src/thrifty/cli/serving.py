@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Exit, Option, Typer
 
-from thrifty.errors import InvalidInput, MissingPackage, UnknownName, escaped
+from thrifty.errors import InvalidInput, MissingPackage, NoStore, UnknownName, escaped
 from thrifty.report.wording import count
 
 if TYPE_CHECKING:
@@ -28,6 +28,11 @@ def _opened(command: str, url: str, use: "Use") -> "AbstractContextManager[Event
     from thrifty.service.storage.store import open_store
 
     return open_store(url, use)
+
+
+def _say_which(store: "EventStore") -> None:
+    """Say which store it is: another folder may have another one."""
+    print(f"thrifty: {store.described()}", file=sys.stderr)
 
 
 tokens = Typer(help="Tokens of the service: who may decide, reward, read, administrate.")
@@ -76,6 +81,7 @@ def audit(
         for name in [*(experiments or []), *kept]:
             if name not in names:
                 raise UnknownName("experiment", name, names)
+        _say_which(opened)
         if not names:
             print(f"{opened} has no experiments")
         for name in experiments or names:
@@ -117,15 +123,22 @@ def make(
     name: Annotated[str, Argument(help="Who it is for.")],
     scope: Annotated[list[str], Option(help="decide, reward, read or admin; repeatable.")],
     store: StoreUrl = DEFAULT_STORE,
+    new: Annotated[bool, Option("--new", help="Make the store if there is none yet.")] = False,
 ) -> None:
     """Make a token and print it. It is not shown again."""
-    with _opened("thrifty tokens", store, "add") as opened, opened.begin() as connection:
-        from thrifty.service.storage.tokens import has_admin, make_token
+    use: Use = "add" if new else "change"
+    try:
+        with _opened("thrifty tokens", store, use) as opened, opened.begin() as connection:
+            from thrifty.service.storage.tokens import has_admin, make_token
 
-        print(make_token(connection, name, scope))
-        if not has_admin(connection):
-            advice = "make one for yourself with --scope admin"
-            print(f"thrifty: no token has the scope admin: {advice}", file=sys.stderr)
+            made = make_token(connection, name, scope)
+            _say_which(opened)
+            print(made)
+            if not has_admin(connection):
+                advice = "make one for yourself with --scope admin"
+                print(f"thrifty: no token has the scope admin: {advice}", file=sys.stderr)
+    except NoStore as error:
+        raise NoStore(f"{error}, or --new to make one") from None
 
 
 @tokens.command("list")
@@ -135,6 +148,7 @@ def list_all(store: StoreUrl = DEFAULT_STORE) -> None:
         from thrifty.cli.printing import print_tokens
         from thrifty.service.storage.tokens import list_tokens
 
+        _say_which(opened)
         print_tokens(list_tokens(connection))
 
 
@@ -148,4 +162,5 @@ def revoke(
         from thrifty.service.storage.tokens import revoke_token
 
         revoke_token(connection, id)
+        _say_which(opened)
     print("revoked")

@@ -186,8 +186,8 @@ class Learner:
     def explain(self, decision: Decision | int, features: Any = None) -> Explanation:
         """Why an arm was chosen, and the present estimates of the arms.
 
-        Listed contexts: of all arms of the context. Open contexts: of the chosen arm, or of all
-        arms, given their features.
+        Listed contexts: of all arms of the context. Open contexts: of all arms, given their
+        features, or of the chosen arm, while the decision is pending and some time after.
         """
         with self._whole():
             chosen = self.pending.decision(decision, self.decisions)
@@ -452,7 +452,7 @@ class Learner:
         """Make the compiled call after which a decision is no longer pending."""
         self._settling, self._busy = id, True
         call(*arguments)
-        del self.pending[id]
+        self.pending.end(id)
         self._settled += 1
         self._busy = False
 
@@ -461,7 +461,7 @@ class Learner:
         self._rollback, self._busy = copies(self.state), True
         self.policy.learn_removed(self.state, features, reward)
         self.__dict__.update(_rollback=None, _learned=id)  # one instruction
-        del self.pending[id]
+        self.pending.end(id)
         self.__dict__.update(_learned=None, _busy=False)
 
     def _recover(self) -> None:

@@ -9,7 +9,7 @@ from thrifty.errors import InvalidInput
 from thrifty.learners.decisions import ArmReport, Decision
 from thrifty.learners.features import FeatureMap, whole_rows
 from thrifty.learners.offer import Call, Offer, Past
-from thrifty.learners.pending import Pending
+from thrifty.learners.pending import MOST_ENDED, Pending
 from thrifty.learners.step import (
     LARGEST_FEATURE,
     Decided,
@@ -232,11 +232,12 @@ class OpenArms:
     def reports(
         self, learner: "Learner", decision: Decision, features: Any
     ) -> tuple[ArmReport, ...]:
-        """The arm of a pending decision, or all arms, given their features."""
+        """The arm of a decision that is or was pending, or all arms, given their features."""
         if features is None:
-            pending = learner.pending.get(decision.id)
+            pending = learner.pending.recall(decision)
             if pending is None or pending.features is None:
-                message = "features are kept while a decision is pending: pass them to explain"
+                kept = f"pending decisions and of the last {MOST_ENDED:,} others"
+                message = f"features are kept of {kept}: pass them to explain"
                 raise InvalidInput(f"decision {decision.id}", message)
             offer = Offer(np.array([pending.row]), pending.features[None, :], (decision.name,))
         else:

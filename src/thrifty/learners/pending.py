@@ -1,10 +1,13 @@
 """Decisions without a reward: found by decision or id, and given up when they are too old."""
 
+from collections import deque
 from typing import Any, NamedTuple
 
 from thrifty.errors import InvalidInput
 from thrifty.learners.decisions import Decision
 from thrifty.numerics.arrays import Floats
+
+MOST_ENDED = 1_000  # decisions that can be explained after they were rewarded or cancelled
 
 
 class Pending(NamedTuple):
@@ -28,11 +31,25 @@ class PendingDecisions(dict[int, Pending]):
     expire_after : a decision is overdue once this many later ones were made; None for never
     most : so many may be pending; of more the oldest is overdue
     oldest : no decision before this id is pending
+    ended : the last decisions that were pending, for explanations; in no file
     """
 
     def __init__(self, expire_after: int | None, most: int, oldest: int = 0) -> None:
         super().__init__()
         self.expire_after, self.most, self.oldest = expire_after, most, oldest
+        self.ended: deque[Pending] = deque(maxlen=MOST_ENDED)
+
+    def end(self, id: int) -> None:
+        """A decision is rewarded or cancelled."""
+        self.ended.append(self.pop(id))
+
+    def recall(self, decision: Decision) -> Pending | None:
+        """The entry of a decision that is pending, or was so lately; None for any other."""
+        pending = self.get(decision.id)
+        recent = reversed(self.ended) if pending is None else iter([pending])
+        same = (entry for entry in recent if entry.decision.id == decision.id)
+        # a gap of nan differs from itself, but not as text
+        return next((entry for entry in same if repr(entry.decision) == repr(decision)), None)
 
     def find(self, decision: Decision | int, made: int) -> Pending:
         """The entry of a decision, or of its id; made: how many decisions there were so far."""
@@ -59,9 +76,11 @@ class PendingDecisions(dict[int, Pending]):
         raise InvalidInput("", f"{name} {why}")
 
     def decision(self, decision: Decision | int, made: int) -> Decision:
-        """A decision as it is, or the pending one of an id."""
+        """A decision as it is; or that of an id, which is pending or was so lately."""
         if isinstance(decision, int):
-            return self.find(decision, made).decision
+            recent = (entry.decision for entry in reversed(self.ended))
+            ended = next((entry for entry in recent if entry.id == decision), None)
+            return self.find(decision, made).decision if ended is None else ended
         check_decision(decision)
         return decision
 

@@ -184,14 +184,14 @@ class PlainLearner:
 
     def _learn(self, pending: Pending, reward: float) -> None:
         self.policy.learn(*self._place(pending.row), reward)
-        del self.pending[pending.decision.id]
+        self.pending.end(pending.decision.id)
 
     def _cancel(self, pending: Pending) -> None:
         """Also for a policy that is not told: a decision that was given up is no longer pending."""
         told = getattr(self.policy, "cancel", None)
         if callable(told):
             told(*self._place(pending.row))
-        del self.pending[pending.decision.id]
+        self.pending.end(pending.decision.id)
 
 
 def _unpickled(content: bytes) -> PlainLearner:
@@ -199,7 +199,9 @@ def _unpickled(content: bytes) -> PlainLearner:
     learner = PlainLearner.__new__(PlainLearner)
     kept = pickle.loads(content)
     bounds, entries = kept.pop("pending")
+    ended = bounds.pop("ended")
     pending = PendingDecisions(**bounds)
+    pending.ended.extend(ended)
     pending.update(entries)
     learner.__dict__.update(kept, pending=pending, _lock=RLock())
     return learner

@@ -1,5 +1,7 @@
 """What a learner is told about rewards and pending decisions, and the check of a reward."""
 
+import sys
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
@@ -14,11 +16,13 @@ LARGEST_REWARD = 1 / RANGE
 SMALLER = f"a number below {LARGEST_REWARD:g}"
 MOST_DRAWS = 1_000_000
 MOST_DECISIONS = 10**15
+# Keys of `expire`, in a learner's settings and files. They were keywords of their own once.
+EXPIRE = {"after": "expire_after", "reward": "expired_reward"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """Settings of a learner.
+    """Settings of a learner; `expire={"after": ..., "reward": ...}` gives the two of expiry.
 
     Attributes
     ----------
@@ -52,7 +56,11 @@ class Settings:
         if self.expire_after is not None:
             self._whole("expire_after", 1, MOST_DECISIONS)
         if self.expired_reward is not None:
-            object.__setattr__(self, "expired_reward", self.check_reward(self.expired_reward))
+            try:
+                reward = self.check_reward(self.expired_reward)
+            except InvalidInput as error:
+                raise InvalidInput("expire.reward", error.message) from None
+            object.__setattr__(self, "expired_reward", reward)
         self._whole("most_waiting", 1, MOST_DECISIONS)
         self._whole("probability_draws", 0, MOST_DRAWS)
 
@@ -61,7 +69,8 @@ class Settings:
         value = getattr(self, key)
         whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
         if not whole or not least <= value <= most:
-            raise InvalidInput.expected(key, f"a whole number from {least} to {most:,}", value)
+            where = "expire.after" if key == "expire_after" else key
+            raise InvalidInput.expected(where, f"a whole number from {least} to {most:,}", value)
         object.__setattr__(self, key, int(value))
 
     def check_reward(self, reward: float) -> float:
@@ -84,6 +93,35 @@ class Settings:
             for reward in numbers[(numbers != 0) & (numbers != 1)]:
                 raise _no_click(float(reward))
         return numbers
+
+
+def told_settings(values: Mapping[str, Any], expire: Any) -> dict[str, Any]:
+    """Settings as a user gives them, by the names of Settings.
+
+    expire : such as {"after": 1000, "reward": 0}; its former names warn
+    """
+    settings = dict(values)
+    for key, name in EXPIRE.items():
+        if name in settings:
+            message = f"{name}=... is now expire={{{key!r}: ...}}; the old name goes in 0.4"
+            warnings.warn(message, DeprecationWarning, stacklevel=_users_level())
+    if expire is None:
+        return settings
+    if not isinstance(expire, Mapping) or not expire:
+        raise InvalidInput.expected("expire", 'a rule such as {"after": 1000, "reward": 0}', expire)
+    for key, value in expire.items():
+        if key not in EXPIRE:
+            raise UnknownName("key of expire", str(key), EXPIRE)
+        settings[EXPIRE[key]] = value
+    return settings
+
+
+def _users_level() -> int:
+    """How many calls above is the first one that is not of thrifty: warnings show its line."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and str(frame.f_globals["__name__"]).startswith("thrifty."):
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def _number(reward: float) -> float:

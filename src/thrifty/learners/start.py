@@ -1,14 +1,16 @@
 """A learner for a policy: for listed or for open contexts, and what noise it is told."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
+from inspect import signature
 from typing import Any, cast, overload
 
-from thrifty.errors import InvalidInput
+from thrifty.errors import InvalidInput, UnknownArgument
 from thrifty.learners.features import FeatureMap
 from thrifty.learners.learner import Learner
 from thrifty.learners.open_contexts import OpenSets
 from thrifty.learners.plain import PlainLearner
+from thrifty.learners.settings import EXPIRE, Settings, told_settings
 from thrifty.policies import check_open
 from thrifty.policies import policy as named_policy
 from thrifty.policies.base import Policy
@@ -31,6 +33,7 @@ def learner(
     features: FeatureMap | None = None,
     noise: float | str | None = None,
     horizon: float | None = None,
+    expire: Mapping[str, Any] | None = None,
     **settings: Any,
 ) -> Learner: ...
 @overload
@@ -45,6 +48,7 @@ def learner(
     features: FeatureMap | None = None,
     noise: float | str | None = None,
     horizon: float | None = None,
+    expire: Mapping[str, Any] | None = None,
     **settings: Any,
 ) -> Learner | PlainLearner:
     """Use a policy online: choose, learn, explain.
@@ -59,8 +63,12 @@ def learner(
     noise : standard deviation of the rewards, or `estimate` where a policy can; by default
         `estimate` or else 1, or 1/2 for clicks
     horizon : rounds to plan for, unless the policy has a horizon of its own
-    settings : rewards, expire_after, expired_reward, most_waiting, probability_draws (see Settings)
+    expire : gives decisions up: {"after": 1000, "reward": 0} after 1,000 later ones, with this
+        reward or, without one, with none; `reward` alone is for those beyond most_waiting
+    settings : rewards, most_waiting, probability_draws (see Settings)
     """
+    _check_names(settings)
+    settings = told_settings(settings, expire)
     if isinstance(policy, str):
         policy = named_policy(policy)
     opened = {"dimension": dimension, "columns": columns, "features": features}
@@ -77,6 +85,17 @@ def learner(
         policy = with_horizon(policy, horizon)
     policy, told = with_noise(policy, noise, default)
     return Learner(policy, _known(policy, sets, asked), seed=seed, noise=told, **settings)
+
+
+def _check_names(settings: Mapping[str, Any]) -> None:
+    """Raise UnknownArgument for the first keyword that no learner takes."""
+    names = [field.name for field in fields(Settings)]
+    parameters = [name for name in signature(learner).parameters if name != "settings"]
+    former = EXPIRE.values()
+    for name in settings:
+        if name not in names:
+            known = parameters + [other for other in names if other not in former]
+            raise UnknownArgument("argument of learner", name, known)
 
 
 def _known(

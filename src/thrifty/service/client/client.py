@@ -8,14 +8,14 @@ from functools import partial, wraps
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, get_args, overload
 
-from thrifty.errors import MissingPackage
-from thrifty.problem.names import listed_names
-from thrifty.service.client import replies, requests
+from thrifty.errors import MissingPackage, UnknownArgument, no_attribute
+from thrifty.service.client import arguments, replies, requests
 from thrifty.service.client.replies import RemoteDecision, RemoteEvent, RemoteExplanation
 from thrifty.service.client.requests import Json, Request, Rule
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+    from pyarrow import Table
 
     import thrifty as th
 
@@ -23,6 +23,20 @@ P = ParamSpec("P")
 T = TypeVar("T")
 E = TypeVar("E", bound="_Experiment")
 EXPERIMENTS = "/v1/experiments"
+
+
+def named(function: Callable[P, T]) -> Callable[P, T]:
+    """The function, with advice for a keyword that it does not take."""
+
+    @wraps(function)
+    def call(*arguments: P.args, **given: P.kwargs) -> T:
+        try:
+            return function(*arguments, **given)
+        except TypeError:
+            UnknownArgument.check(function, given)
+            raise
+
+    return call
 
 
 class sent(Generic[P, T]):  # noqa: N801  # a decorator
@@ -43,20 +57,30 @@ class sent(Generic[P, T]):  # noqa: N801  # a decorator
     def __get__(self, of: Any, kind: type) -> Any:
         if of is None:
             return self._make
-        make: Callable[P, Request[T]] = MethodType(self._make, of)
+        make: Callable[P, Request[T]] = named(MethodType(self._make, of))
 
         @wraps(make)
-        def send(*arguments: P.args, **named: P.kwargs) -> Any:
-            return of._transport.send(make(*arguments, **named))
+        def send(*arguments: P.args, **given: P.kwargs) -> Any:
+            return of._transport.send(make(*arguments, **given))
 
         return send
 
 
-class _Client(Generic[E]):
+class _Advising:
+    """Suggests a name for an attribute that is not there."""
+
+    if not TYPE_CHECKING:  # which would accept any name then
+
+        def __getattr__(self, name: str) -> Any:
+            raise no_attribute(type(self).__name__, name, dir(type(self)))
+
+
+class _Client(_Advising, Generic[E]):
     """What Client and AsyncClient share."""
 
     _experiment: type[E]
 
+    @named
     def __init__(
         self, url: str, token: str | None = None, *, timeout: float = 10.0, retries: int = 5
     ) -> None:
@@ -100,6 +124,7 @@ class _Client(Generic[E]):
 
         return Request("POST", EXPERIMENTS, read, body, repeatable=False)
 
+    @named
     def experiment(self, name: str, *, columns: Sequence[str] | None = None) -> E:
         """An experiment by name; nothing is sent.
 
@@ -112,12 +137,12 @@ class _Client(Generic[E]):
         return f"<client: {self._transport.connection.url}>"
 
 
-class _Experiment:
+class _Experiment(_Advising):
     """What RemoteExperiment and AsyncRemoteExperiment share."""
 
     def __init__(self, transport: Any, name: str, columns: Sequence[str] | None = None) -> None:
         self.name, self._transport = name, transport
-        self._columns = None if columns is None else listed_names(columns, "columns")
+        self._columns = None if columns is None else arguments.name_list(columns, "columns")
         self._path = f"{EXPERIMENTS}/{requests.path_part(name, 'experiment')}"
 
     @sent
@@ -209,9 +234,20 @@ class _Experiment:
         return Request("PATCH", self._path, read, changes, repeatable)
 
     @sent
+    def decisions(self, after: int = 0) -> Request["Table"]:
+        """All decisions as a table of pyarrow, with their rewards; needs pyarrow.
+
+        A row per decision after a sequence number of the log: what was asked, the arm and its
+        probability, the reward and when it came. `to_pandas()` makes a data frame of it.
+        """
+        MissingPackage.check("experiment.decisions()", "pyarrow", extra=None)
+        path = f"{self._path}/log?after={arguments.whole_number(after, 'after')}&format=parquet"
+        return Request("GET", path, replies.read_table, table=True)
+
+    @sent
     def _page(self, after: int) -> Request[list[RemoteEvent]]:
         """A page of the log."""
-        after = requests.sequence_number(after)
+        after = arguments.whole_number(after, "after")
         path = f"{self._path}/log?after={after}&format=json"
         return Request("GET", path, partial(replies.read_log, after=after))
 

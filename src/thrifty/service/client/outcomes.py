@@ -9,7 +9,7 @@ from thrifty.service.client.replies import Mismatch, as_kind
 from thrifty.service.client.requests import Request
 
 T = TypeVar("T")
-LARGEST_REPLY = 100_000_000  # bytes
+LARGEST_REPLY, LARGEST_TABLE = 100_000_000, 2_000_000_000  # bytes: of JSON, of a file
 REFUSED = (429, 503)  # the request was not carried out
 BROKEN = (502, 504)  # of a proxy, which has lost the server: as if the connection had broken
 
@@ -25,14 +25,19 @@ class Reply:
     headers: dict[str, str]
     content: bytes
 
-    def json(self) -> Any:
-        """The content; raises ValueError if no service writes such."""
+    def checked(self, most: int) -> bytes:
+        """The content; raises ValueError if it is compressed, or larger than asked for."""
         if self.headers.get("content-encoding", "identity") != "identity":
             raise ValueError("it is compressed, which was not asked for")
-        if is_too_large(self.content):
-            raise ValueError(f"it has more than {LARGEST_REPLY:,} bytes")
+        if len(self.content) > most:
+            raise ValueError(f"it has more than {most:,} bytes")
+        return self.content
+
+    def json(self) -> Any:
+        """The content; raises ValueError if no service writes such."""
+        content = self.checked(LARGEST_REPLY)
         try:
-            return json.loads(self.content, parse_constant=_refuse)
+            return json.loads(content, parse_constant=_refuse)
         except (ValueError, RecursionError) as fault:
             raise ValueError("it is not JSON") from fault
 
@@ -45,9 +50,9 @@ class Reply:
             return 0.0
 
 
-def is_too_large(content: bytes | bytearray) -> bool:
+def is_too_large(request: Request[Any], content: bytes | bytearray) -> bool:
     """Whether a reply has more than a client reads."""
-    return len(content) > LARGEST_REPLY
+    return len(content) > (LARGEST_TABLE if request.table else LARGEST_REPLY)
 
 
 def _refuse(constant: str) -> Any:
@@ -75,8 +80,11 @@ def read_reply(request: Request[T], reply: Reply) -> T | Failed:
     """What a reply says."""
     again = reply.status in REFUSED or (reply.status in BROKEN and request.repeatable)
     try:
+        done = 200 <= reply.status < 300
+        if done and request.table:
+            return request.read(reply.checked(LARGEST_TABLE))
         content = reply.json()
-        if 200 <= reply.status < 300:
+        if done:
             return request.read(content)
         return Failed(_refusal(content, reply.status), again, reply.asked_pause)
     except Mismatch as fault:

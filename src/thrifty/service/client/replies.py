@@ -11,6 +11,7 @@ from thrifty.learners.decisions import ArmReport, Explanation
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+    from pyarrow import Table
 
 T = TypeVar("T")
 
@@ -202,6 +203,14 @@ def read_log(reply: Any, after: int) -> list[RemoteEvent]:
             raise Mismatch(f"the answer has entry {event.seq} of the log after entry {after}")
         after = event.seq
     return page
+
+
+def read_table(reply: bytes) -> "Table":
+    """The table in a Parquet file."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    return pq.read_table(pa.BufferReader(reply))
 
 
 def log_frame(events: Sequence[RemoteEvent]) -> "DataFrame":

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote
 
-import numpy as np
-
-import thrifty as th
 from thrifty.errors import InvalidInput
-from thrifty.numerics.arrays import finite_number, numeric
-from thrifty.problem.frames import arm_table, columns_of, in_order
-from thrifty.problem.names import listed_arms, listed_names
+from thrifty.service.client.arguments import (
+    arm_list,
+    feature_rows,
+    item_list,
+    name_list,
+    reward_number,
+)
 from thrifty.service.client.replies import RemoteDecision
 from thrifty.service.ids import new_id
 
@@ -23,13 +24,21 @@ Rule = Mapping[str, Any]  # when decisions are given up
 
 @dataclass(frozen=True)
 class Request(Generic[T]):
-    """A request, and how to read its reply; repeatable: making it twice does the same as once."""
+    """A request.
+
+    Attributes
+    ----------
+    read : how to read its reply
+    repeatable : whether making it twice does the same as once
+    table : whether the reply is a file instead of JSON: it may be long, and take its time
+    """
 
     method: str
     path: str
     read: Callable[[Any], T]
     body: Any = None
     repeatable: bool = True
+    table: bool = False
 
     @property
     def content(self) -> bytes | None:
@@ -45,7 +54,8 @@ def experiment_body(settings: Json) -> Json:
     body = {key: value for key, value in settings.items() if value is not None}
     if "policy" in body:
         body["policy"] = getattr(body["policy"], "spec", body["policy"])
-    if isinstance(sets := body.get("contexts"), th.ActionSets):
+    sets: Any = body.get("contexts")
+    if hasattr(sets, "context_names"):  # action sets
         body["contexts"] = [
             {"name": name, "arms": sets.arms(m).tolist(), "arm_names": list(sets.arm_names[m])}
             for m, name in enumerate(sets.context_names)
@@ -69,46 +79,31 @@ def decision_body(asked: Any, columns: Sequence[str] | None, where: str = "") ->
         asked = {"context" if isinstance(asked, str) else "features": asked}
     body = {key: value for key, value in asked.items() if value is not None}
     if "features" in body:
-        body["features"], names = _features(body["features"], columns, f"{where}features")
+        body["features"], names = feature_rows(body["features"], columns, f"{where}features")
         if names is not None:
             body.setdefault("names", names)
     if "names" in body:
-        body["names"] = list(listed_names(body["names"], f"{where}names"))
+        body["names"] = name_list(body["names"], f"{where}names")
     if "available" in body:
-        body["available"] = list(listed_arms(body["available"], f"{where}available"))
+        body["available"] = arm_list(body["available"], f"{where}available")
     return {"id": new_id(), **body}
-
-
-def _features(
-    features: Any, columns: Sequence[str] | None, where: str
-) -> tuple[list[list[float]], list[str] | None]:
-    """Features (K, d) as lists, and the names of the arms if a data frame has them."""
-    table, names = arm_table(features), None
-    if table is not None:
-        names, features = table.names, table.values
-        if columns is not None:
-            features = in_order(features, table.columns, tuple(columns), where)
-    rows = numeric(features, where, "a list of arms, or the name of a context,")
-    if rows.ndim != 2 or not np.isfinite(rows).all():
-        raise InvalidInput.expected(where, "a list of arms with finite numbers", features)
-    return rows.tolist(), None if names is None else list(names)
 
 
 def reward_body(decision: RemoteDecision | str, reward: float, where: str = "") -> Json:
     """The reward of a decision."""
-    return {"decision": id_of(decision), "reward": finite_number(reward, f"{where}reward")}
+    return {"decision": id_of(decision), "reward": reward_number(reward, f"{where}reward")}
 
 
 def decision_bodies(contexts: Any, columns: Sequence[str] | None) -> list[Json]:
     """Several decisions to take."""
-    listed = _listed(contexts, "contexts", "a list of contexts")
+    listed = item_list(contexts, "contexts", "a list of contexts")
     return [decision_body(asked, columns, f"[{i}].") for i, asked in enumerate(listed)]
 
 
 def reward_bodies(pairs: Any) -> list[Json]:
     """The rewards of several decisions."""
-    bodies = []
-    for i, pair in enumerate(_listed(pairs, "rewards", "a list of decisions and their rewards")):
+    listed, bodies = item_list(pairs, "rewards", "a list of decisions and their rewards"), []
+    for i, pair in enumerate(listed):
         try:
             decision, reward = pair
         except (TypeError, ValueError):
@@ -117,27 +112,8 @@ def reward_bodies(pairs: Any) -> list[Json]:
     return bodies
 
 
-def _listed(items: Any, where: str, expected: str) -> list[Any]:
-    """Several items; a text, a mapping or a data frame would give its letters, keys or columns."""
-    try:
-        one = isinstance(items, str | Mapping) or columns_of(items) is not None
-        each = None if one else iter(items)
-    except TypeError:
-        each = None
-    if each is None:
-        raise InvalidInput.expected(where, expected, items)
-    return list(each)
-
-
 def id_of(decision: RemoteDecision | str) -> str:
     return decision.id if isinstance(decision, RemoteDecision) else decision
-
-
-def sequence_number(after: object) -> int:
-    """A number in the log of an experiment."""
-    if isinstance(after, bool) or not isinstance(after, int | np.integer) or after < 0:
-        raise InvalidInput.expected("after", "a whole number of at least 0", after)
-    return int(after)
 
 
 def path_part(name: object, where: str) -> str:

@@ -13,8 +13,8 @@ import httpx
 
 from thrifty import __version__
 from thrifty.errors import InvalidInput, Unreachable
-from thrifty.numerics.arrays import positive_number
 from thrifty.service.addresses import checked_address
+from thrifty.service.client.arguments import positive_number
 from thrifty.service.client.outcomes import Failed, Reply, is_too_large, read_reply
 from thrifty.service.client.pools import AsyncPool, Pool
 from thrifty.service.client.requests import Request
@@ -22,6 +22,7 @@ from thrifty.service.client.requests import Request
 T = TypeVar("T")
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0  # seconds, at most, after the first failure and after any
 LONGEST_TIMEOUT, MOST_RETRIES = 86_400.0, 1_000  # seconds
+FOR_A_TABLE = 600.0  # seconds that an attempt to get one has at least
 _VISIBLE = re.compile("[!-~]+")
 NOT_SENT = (httpcore.ConnectError, httpcore.ConnectTimeout, httpcore.PoolTimeout)
 ERRORS = (httpcore.NetworkError, httpcore.TimeoutException, httpcore.ProtocolError)
@@ -72,7 +73,7 @@ class Connection:
         )
         headers = {
             "Host": base.netloc.decode("ascii"),
-            "Accept": "application/json",
+            "Accept": "*/*" if request.table else "application/json",
             "Accept-Encoding": "identity",
             "User-Agent": f"thrifty/{__version__}",
             **self._authorization,
@@ -82,11 +83,15 @@ class Connection:
         call = {"method": request.method, "url": url, "headers": headers, "content": content}
         return Attempts(self._retries, self._seconds), call
 
-    def limits(self, *, closed: bool) -> dict[str, Any]:
+    def seconds(self, request: Request[Any]) -> float:
+        """How long an attempt may take."""
+        return max(self.timeout, FOR_A_TABLE) if request.table else self.timeout
+
+    def limits(self, request: Request[Any], *, closed: bool) -> dict[str, Any]:
         """Until when an attempt that begins now must have a reply; see deadlines.py."""
         if closed:
             raise self.was_closed()
-        until = time.monotonic() + self.timeout
+        until = time.monotonic() + self.seconds(request)
         steps = dict.fromkeys(("connect", "read", "write"), until)
         return {"timeout": {**steps, "pool": self.timeout}}
 
@@ -98,7 +103,7 @@ class Connection:
         """An attempt that got no reply; it is the last where a repetition could do harm."""
         what, sent = str(error) or type(error).__name__, not isinstance(error, NOT_SENT)
         if isinstance(error, httpcore.TimeoutException):
-            what = f"no answer within {self.timeout:g} s"
+            what = f"no answer within {self.seconds(request):g} s"
         if sent and not request.repeatable:
             message = f"{self.url}: {what}; whether the change was made is not known"
             return Failed(Unreachable(message), again=False)
@@ -123,12 +128,12 @@ class Transport:
             time.sleep(attempts.pause(outcome))
 
     def _attempt(self, request: Request[T], call: dict[str, Any]) -> T | Failed:
-        limits, content = self.connection.limits(closed=self._closed), bytearray()
+        limits, content = self.connection.limits(request, closed=self._closed), bytearray()
         try:
             with self._pool.get().stream(**call, extensions=limits) as response:
                 for part in response.iter_stream():
                     content += part
-                    if is_too_large(content):
+                    if is_too_large(request, content):
                         break
                 outcome = read_reply(request, _reply(response, content))
                 if isinstance(outcome, Failed) and not outcome.usable:
@@ -164,7 +169,7 @@ class AsyncTransport:
 
         httpcore loses connections where requests are cancelled. The deadline ends all attempts.
         """
-        limits = self.connection.limits(closed=self._closed)
+        limits = self.connection.limits(request, closed=self._closed)
         here = await self._pool.get()
         exchange = self._exchange(here.pool, request, call | {"extensions": limits})
         task = here.start(exchange)
@@ -183,7 +188,7 @@ class AsyncTransport:
                 async with aclosing(reading) as parts:  # now, not when it is collected
                     async for part in parts:
                         content += part
-                        if is_too_large(content):
+                        if is_too_large(request, content):
                             break
                 outcome = read_reply(request, _reply(response, content))
                 if isinstance(outcome, Failed) and not outcome.usable:

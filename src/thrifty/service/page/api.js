@@ -37,7 +37,23 @@ export async function change(name, body) {
 
 /** Saves a file that only a token can fetch: a plain link would not send it. */
 export async function download(where, filename) {
-  const url = URL.createObjectURL(await (await request(where, {})).blob());
+  save(await (await request(where, {})).blob(), filename);
+}
+
+/** Saves all entries of a log as JSON: the service answers with a page of them at a time. */
+export async function downloadEntries(where, filename) {
+  const parts = [];
+  for (let after = 0, page; ; after = page.at(-1).seq) {
+    const text = await (await request(`${where}&after=${after}`, {})).text();
+    page = JSON.parse(text);
+    if (page.length === 0) break;
+    parts.push(text.trim().slice(1, -1)); // as it came: it may have numbers that are too long here
+  }
+  save(new Blob([`[${parts.join(",\n")}]\n`], { type: "application/json" }), filename);
+}
+
+function save(blob, filename) {
+  const url = URL.createObjectURL(blob);
   const link = document.createElement("a");
   link.href = url;
   link.download = filename;

@@ -1,6 +1,6 @@
 // One experiment: settings, numbers, charts, arms and the last decisions.
 
-import { change, download, get, path, token } from "./api.js";
+import { change, download, downloadEntries, get, path, token } from "./api.js";
 import { arms } from "./arms.js";
 import { chart } from "./charts.js";
 import { decisions, loadDecisions } from "./decisions.js";
@@ -164,18 +164,17 @@ function settings(experiment) {
 }
 
 /** Links to the log. */
-function exports({ name, seq }, state, page) {
-  const link = (format, text) => {
+function exports({ name }, state, page) {
+  const link = (format, text, save) => {
     const where = path(name, `/log?format=${format}`);
     const filename = `${name}.${format}`;
     const fetched = (event) => {
-      if (!token.get()) return; // the browser saves it by itself
+      if (save === download && !token.get()) return; // the browser saves it by itself
       event.preventDefault();
-      attempt(() => download(where, filename), state, page);
+      attempt(() => save(where, filename), state, page);
     };
     return h("a", { href: where, download: filename, onclick: fetched }, text);
   };
-  const part = seq > 10_000 ? " (the first 10\u202f000 entries)" : "";
-  return h("p", { class: "exports" },
-    "Save the log: ", link("parquet", "Parquet"), " ", link("json", `JSON${part}`));
+  return h("p", { class: "exports" }, "Save the log: ",
+    link("parquet", "Parquet", download), " ", link("json", "JSON", downloadEntries));
 }

@@ -23,10 +23,11 @@ from thrifty.service.addresses import checked_address
 from thrifty.service.server.answers import HEADERS, error_answer
 from thrifty.service.server.connections import Connections
 from thrifty.service.server.gate import Gate
+from thrifty.service.server.mistakes import mistake
 from thrifty.service.server.page_files import page_router
 from thrifty.service.server.refusals import NoAnswer, Refusal, Unavailable, place
 from thrifty.service.server.routes import make_routes
-from thrifty.service.server.schemas import LABEL_PATTERN, NAME_PATTERN, ErrorReply
+from thrifty.service.server.schemas import ErrorReply
 from thrifty.service.server.token_watch import TokenWatch
 from thrifty.service.server.writer import Writer
 from thrifty.service.storage.leases import LASTS, Elsewhere
@@ -44,36 +45,6 @@ UNUSABLE = "its leader has an address that cannot be used; see the server log"
 LARGEST_REPLY = 100_000_000  # bytes that are passed back
 ERRORS = (400, 401, 403, 404, 409, 413, 422, 429, 503, 504)
 STATUSES = (200, 201, 500, *ERRORS)  # of answers in JSON
-# how pydantic names alternatives, such as a decision or a list of them, in the place of an error
-BRANCHES = ("DecisionRequest", "RewardRequest", "list[", "literal[", "constrained-")
-
-# instead of pydantic's messages, which are about Python
-MESSAGES = {
-    "extra_forbidden": "unknown key",
-    "finite_number": "must be a finite number",
-    "float_type": "must be a number",
-    "greater_than": "must be above {gt}",
-    "greater_than_equal": "must be at least {ge}",
-    "int_parsing": "must be a whole number",
-    "int_type": "must be a whole number",
-    "less_than": "must be below {lt}",
-    "less_than_equal": "must be at most {le}",
-    "list_type": "must be a list [...]",
-    "literal_error": "must be {expected}",
-    "missing": "is missing",
-    "model_attributes_type": "must be an object {{...}}",
-    "model_type": "must be an object {{...}}",
-    "string_too_long": "must have at most {max_length} characters",
-    "string_too_short": "must not be empty",
-    "string_type": "must be text",
-    "string_unicode": "must be valid Unicode",
-    "too_long": "must have at most {max_length} items",
-    "too_short": "must not be empty",
-}
-PATTERNS = {
-    NAME_PATTERN: "must be letters, digits, spaces and _.~-, the first a letter, a digit or _",
-    LABEL_PATTERN: "must be text without control characters",
-}
 
 
 class Service:
@@ -226,27 +197,10 @@ def _refused(_: Request, error: Exception) -> Response:
     return error_answer(status, place(error), str(error))
 
 
-def _invalid(_: Request, error: Exception) -> Response:
+def _invalid(request: Request, error: Exception) -> Response:
     """A body or a parameter that does not fit the schema: 400 if it cannot even be parsed."""
     assert isinstance(error, RequestValidationError)
-    # of the errors of alternatives, that of the one which was meant: the longest place
-    first = max(error.errors(), key=lambda error: (len(error["loc"]), error["type"] == "too_long"))
-    if first["type"] == "json_invalid":
-        reason, position = first["ctx"]["error"], first["loc"][-1]
-        return error_answer(400, "body", f"invalid JSON: {reason} at character {position}")
-    if isinstance(first.get("input"), bytes):
-        return error_answer(400, "Content-Type", "must be application/json")
-    parts = [part for part in first["loc"][1:] if not str(part).startswith(BRANCHES)]
-    where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts)
-    return error_answer(422, shortened(where.lstrip(".") or str(first["loc"][0])), _message(first))
-
-
-def _message(error: dict[str, Any]) -> str:
-    """What is wrong, in words for a person who has written JSON."""
-    facts = error.get("ctx", {})
-    if error["type"] == "string_pattern_mismatch":
-        return PATTERNS[facts["pattern"]]
-    return MESSAGES[error["type"]].format(**facts) if error["type"] in MESSAGES else error["msg"]
+    return error_answer(*mistake(error.errors(), request.scope["endpoint"]))
 
 
 def _http_error(_: Request, error: Exception) -> Response:

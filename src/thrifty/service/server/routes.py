@@ -21,7 +21,13 @@ from thrifty.service.server.metrics import metrics_text
 from thrifty.service.server.refusals import NotFound, Unavailable
 from thrifty.service.server.schemas import DecisionReply, Name, RewardReply
 from thrifty.service.server.views import experiment_reply, iso
-from thrifty.service.storage.store import find_decisions, last_events, read_events, statuses
+from thrifty.service.storage.store import (
+    find_decisions,
+    last_events,
+    last_seq,
+    read_events,
+    statuses,
+)
 
 if TYPE_CHECKING:
     from thrifty.service.server.app import Service
@@ -137,9 +143,15 @@ def _add_decisions(routes: APIRouter) -> None:
 
 
 def _entries(connection: Connection, name: str, after: int) -> Response:
-    """LogEntries: a page of them, as JSON."""
+    """LogEntries: a page of them, as JSON; headers say if there are more."""
     events = read_events(connection, name, after)
-    return answer([{**event._asdict(), "at": iso(event.at)} for event in events])
+    response = answer([{**event._asdict(), "at": iso(event.at)} for event in events])
+    seq, last = events[-1].seq if events else after, last_seq(connection, name)
+    complete = seq >= last
+    response.headers["Thrifty-Complete"] = "yes" if complete else f"no, until {seq} of {last}"
+    if not complete:
+        response.headers["Link"] = f'<?after={seq}&format=json>; rel="next"'
+    return response
 
 
 def _content(file: IO[bytes]) -> Iterator[bytes]:

@@ -197,12 +197,23 @@ class ExperimentReply(ExperimentLine):
     history: list[Bucket]
 
 
+class ArmOnOffer(BaseModel):
+    """An arm of a decision, with its present estimate."""
+
+    name: str
+    mean: float
+    error: float | None  # standard error; none if nothing is known
+    gap: float
+    pulls: int | None
+    chosen: bool
+
+
 class Why(BaseModel):
     """Why an arm was chosen, and what came of it, in sentences; and the present estimates."""
 
     text: str
     outcome: str
-    arms: list[dict[str, Any]]  # name, mean, error, gap, pulls, chosen
+    arms: list[ArmOnOffer]
 
 
 class DecisionDetail(BaseModel):

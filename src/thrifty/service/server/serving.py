@@ -44,7 +44,7 @@ def run_server(
     url = None if url is None else _checked_url(url)
     address = _address_of(host)
     host = address if is_everywhere(address) else host  # which may be empty
-    _check_open(store, host, address, url, demo=demo)
+    opened = _check_open(store, host, address, url, demo=demo)
     with _listen(host, port) as listening:
         named = f"[{host}]" if ":" in host else host
         place = f"http://{named}:{listening.getsockname()[1]}"
@@ -53,7 +53,7 @@ def run_server(
         app = make_app(store, service.own_url, service)
         app.state.connections.most = most_connections()
         config = server_config(app)
-        _announce(place, json_log=json_log)
+        _announce(opened, place, json_log=json_log)
         if demo:
             start_visitors(place)
         tune_collector()
@@ -62,12 +62,14 @@ def run_server(
         uvicorn.Server(config).run(sockets=[listening])
 
 
-def _announce(place: str, *, json_log: bool) -> None:
-    """Say where the page is, in the way of all that the server says from now on."""
+def _announce(store: str, place: str, *, json_log: bool) -> None:
+    """Say which store it is and where the page, in the way of all that it says from now on."""
     if json_log:
         _log_as_json()
+        LOG.info("%s", store)
         LOG.info("the page is at %s/", place)
     else:
+        print(f"thrifty: {store}", file=sys.stderr)
         print(f"thrifty: the page is at {place}/  (Ctrl-C ends the service)", file=sys.stderr)
 
 
@@ -126,8 +128,11 @@ def _claim_address(service: Service) -> None:
         raise unusable(service.store.url, error) from None
 
 
-def _check_open(store: str, host: str, address: str, url: str | None, *, demo: bool) -> None:
-    """Without tokens anybody may do anything: then only this machine may connect."""
+def _check_open(store: str, host: str, address: str, url: str | None, *, demo: bool) -> str:
+    """Without tokens anybody may do anything: then only this machine may connect.
+
+    Returns which store it is, in words, and whether it was made.
+    """
     with open_store(store) as opened, opened.reading() as connection:
         open_to_all = read_tokens(connection) is None
     if opened.shared and url is None and is_everywhere(address):
@@ -139,6 +144,7 @@ def _check_open(store: str, host: str, address: str, url: str | None, *, demo: b
         raise InvalidInput("", f"refusing to listen on {host} without tokens; first run: {first}")
     if demo and not open_to_all:
         raise InvalidInput("--demo", "its visitors have no tokens: pass a --store without any")
+    return opened.described()
 
 
 def _address_of(host: str) -> str:

@@ -14,8 +14,8 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import URL, Connection
 from sqlalchemy.exc import SQLAlchemyError
 
-from thrifty.errors import BadFile, escaped, first_line
-from thrifty.service.storage.urls import is_file, shown
+from thrifty.errors import BadFile, NoStore, escaped, first_line
+from thrifty.service.storage.urls import is_file, place, shown
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 FIRST = {"experiments", "events", "snapshots", "tokens", "leases"}  # tables since the first schema
@@ -115,7 +115,8 @@ def check_schema(url: URL, allowed: Collection[Schema]) -> Schema:
     finally:
         engine.dispose()
     if schema not in allowed:
-        raise BadFile(f"{shown(url)}: {_REFUSED[schema]}")
+        refused = NoStore if schema == "none" else BadFile
+        raise refused(f"{place(url)}: {_REFUSED[schema]}")
     return schema
 
 

@@ -89,7 +89,7 @@ _ALLOWED: dict[Use, tuple[databases.Schema, ...]] = {
 
 
 class EventStore:
-    """A database with the newest schema.
+    """A database with the newest schema; made: whether its tables were made just now.
 
     use: "serve" makes its tables or updates them, and "add" makes them only. "change" and "read"
     need them as they are; "read" writes nothing at all.
@@ -101,6 +101,7 @@ class EventStore:
         schema: databases.Schema = "none"
         if self.shared or urls.check_file(self.url, must_exist=use in ("change", "read")):
             schema = databases.check_schema(self.url, _ALLOWED[use])
+        self.made = schema == "none"
         if schema != "newest" or use == "serve":  # which must be able to write
             databases.migrate(self.url)
         # connections of their own: those who read must not keep the writer waiting
@@ -112,6 +113,10 @@ class EventStore:
 
     def __str__(self) -> str:
         return urls.shown(self.url)
+
+    def described(self) -> str:
+        """Which store it is, in words."""
+        return f"{'made the store' if self.made else 'store:'} {urls.place(self.url)}"
 
     def begin(self) -> AbstractContextManager[Connection]:
         """A transaction: committed at the end, rolled back if an exception leaves it."""

@@ -10,7 +10,7 @@ from sqlalchemy import URL
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
-from thrifty.errors import BadFile, InvalidInput, escaped, first_line, redacted
+from thrifty.errors import BadFile, InvalidInput, NoStore, escaped, first_line, redacted
 
 # what may be shown of the options of a URL, after the question mark
 _HARMLESS = {"host", "port", "user", "dbname", "sslmode", "application_name", "connect_timeout"}
@@ -89,6 +89,13 @@ def shown(url: URL) -> str:
     return escaped(text.replace("%2A", "*"))
 
 
+def place(url: URL) -> str:
+    """The same, of a file its whole path: which store it is, wherever a command was run."""
+    return (
+        redacted(escaped(str(Path(str(url.database)).absolute()))) if is_file(url) else shown(url)
+    )
+
+
 def check_file(url: URL, *, must_exist: bool) -> bool:
     """Whether a SQLite file is there; raises BadFile where none can be."""
     file, name = Path(str(url.database)), shown(url)
@@ -99,5 +106,5 @@ def check_file(url: URL, *, must_exist: bool) -> bool:
     if file.exists() and not file.is_file():
         raise BadFile(f"{name}: a device or a pipe; pass the path of a file")
     if must_exist and not file.exists():
-        raise BadFile(f"{name}: no such file; pass --store with that of the service")
+        raise NoStore(f"{place(url)}: no such file; pass --store with that of the service")
     return file.exists()
