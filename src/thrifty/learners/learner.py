@@ -8,6 +8,7 @@ Other changes build a new state and swap it in one instruction, or are undone.
 """
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,9 +26,9 @@ from thrifty.files import write_whole
 from thrifty.learners.changes import renumber, with_arm, with_context, without_arm, without_context
 from thrifty.learners.decisions import Decision, Explanation
 from thrifty.learners.draws import Draws
-from thrifty.learners.features import FeatureMap
 from thrifty.learners.lasting import copy_lasting
 from thrifty.learners.listed import ListedArms
+from thrifty.learners.maps import FeatureMap
 from thrifty.learners.offer import Offer
 from thrifty.learners.open_contexts import OpenArms, OpenSets
 from thrifty.learners.pending import Pending, PendingDecisions
@@ -56,6 +57,7 @@ class Learner:
     settings : see Settings
     pending : decisions without a reward, by id
     decisions : how many decisions were made
+    unknown_levels : how many values of each category had a level that its map does not know
     state : of the policy
     """
 
@@ -85,6 +87,7 @@ class Learner:
         self._clicks = self.settings.rewards == "bernoulli"
         self.pending = PendingDecisions(self.settings.expire_after, self.settings.most_waiting)
         self.decisions = self._settled = 0  # decisions, and those rewarded or cancelled
+        self.unknown_levels: dict[str, int] = {}  # another one after each change
         self._lock, self._progress, self._draws = RLock(), Progress.new(), Draws(seed)
         self._busy = False  # whether a compiled call may have changed the state
         self._offer: Offer | None = None  # of the last decision
@@ -182,6 +185,7 @@ class Learner:
             rewards = self.settings.check_rewards(past.rewards, past.decisions)
             arguments = self._reference, *past.played, rewards, self.policy.observed_label
             direct_call(entry_for(past.function, self.state), *arguments)(*arguments)
+            self._count_unknown(past.unknown)
 
     def explain(self, decision: Decision | int, features: Any = None) -> Explanation:
         """Why an arm was chosen, and the present estimates of the arms.
@@ -429,7 +433,15 @@ class Learner:
         entry = self._entry(id, offer, decided, self._labels[decided[1]], known)
         self.pending[id] = entry
         self.decisions = id + 1
+        if offer[3]:
+            self._count_unknown(offer[3])
         return entry[0]
+
+    def _count_unknown(self, columns: Sequence[str]) -> None:
+        """Count values with levels that are not known; a column may come several times."""
+        counts = Counter(self.unknown_levels)
+        counts.update(columns)
+        self.unknown_levels = dict(counts)
 
     def _learn(self, pending: Pending, reward: float) -> None:
         """Learn from the reward of a pending decision."""

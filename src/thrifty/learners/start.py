@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import Any, cast, overload
 
 from thrifty.errors import InvalidInput
-from thrifty.learners.features import FeatureMap
 from thrifty.learners.learner import Learner
+from thrifty.learners.maps import FeatureMap
 from thrifty.learners.open_contexts import OpenSets
 from thrifty.learners.plain import PlainLearner
 from thrifty.policies import check_open
