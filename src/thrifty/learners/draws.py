@@ -1,5 +1,6 @@
 """The random draws of a policy in use, made for many decisions at a time."""
 
+from copy import copy
 from typing import Any
 
 from thrifty.numerics.arrays import Floats
@@ -58,6 +59,15 @@ class Draws:
             _has_normals=ledger.normals.size > 0,
             _has_uniforms=ledger.uniforms.size > 0,
         )
+
+    def renewed(self, ledger: Ledger, made: int) -> "Draws":
+        """The same with a new block, for a policy that may need more draws or fewer.
+
+        These stay as they are. Both share the generators, whose states each sets before it draws.
+        """
+        draws = copy(self)
+        draws.renew(ledger, made)
+        return draws
 
     def write(self, ledger: Ledger, made: int) -> None:
         """Write the draws of the next decision into the ledger."""

@@ -166,7 +166,10 @@ def _restore_pending(learner: "Learner", entry: dict[str, Any]) -> Pending:
     removed = entry["features"] is not None  # its row is not used
     expect(removed or not sets.open, where, "features", entry)
     rows = sets.blocks if sets.open else len(sets.rows)
-    expect((removed and not sets.open) or _is_index(entry["row"], rows), where, "a row", entry)
+    # the arm of a disjoint map may be removed, with its block of theta
+    gone = entry["row"] == -1 and getattr(getattr(sets, "features", None), "kind", "") == "disjoint"
+    anywhere = gone if sets.open else removed
+    expect(anywhere or _is_index(entry["row"], rows), where, "a row", entry)
     labels = learner.policy.labels
     expect(_is_index(entry["label"], len(labels)), where, "the index of a label", entry["label"])
     features, width = None, sets.rows.shape[1]
