@@ -8,7 +8,9 @@ from thrifty.numerics.streams import streams
 from thrifty.policies.shared.ledger import Ledger
 
 BLOCK = 256  # decisions whose draws are made at a time
-MOST_DRAWN = 1 << 22  # draws of a kind at a time, 32 MB: fewer decisions if each needs very many
+# draws of a kind at a time, a fifth of a millisecond: the decision that waits for them should not
+# take much longer than others, and so a block is of fewer decisions if each needs many
+MOST_DRAWN = 1 << 14
 
 
 class Draws:
