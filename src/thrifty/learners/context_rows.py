@@ -61,6 +61,8 @@ Rows = list[Sequence[Any]] | Floats  # of each row the values of the wanted colu
 
 def rows_of(data: Any, wanted: Wanted) -> Rows:
     """The wanted columns of data in any form: an array, if all are numbers."""
+    if type(data) is np.ndarray:  # without names: a microsecond is saved
+        return _of_array(data, wanted)
     named = _named(data)
     if named is not None:
         return [values_of(named, wanted)]

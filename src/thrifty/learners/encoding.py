@@ -129,12 +129,18 @@ class Columns:
 
     def _of_array(self, values: Floats) -> Floats:
         """The same of an array (n, c), where all columns are numbers."""
-        centre = np.array([getattr(kind, "mean", None) or 0.0 for kind in self.kinds])
-        rates = np.array([rate for _, _, _, rate in self._plan])
+        centre, rates = self._scaling
         features = np.empty((len(values), len(self._blank)))
-        features[:] = self._blank
+        if self.bias:
+            features[:, 0] = self._blank[0]
         np.multiply(values - centre, rates, out=features[:, int(self.bias) :])
         return features
+
+    @cached_property
+    def _scaling(self) -> tuple[Floats, Floats]:
+        """What each column of numbers is reduced by, and multiplied by."""
+        centre = [getattr(kind, "mean", None) or 0.0 for kind in self.kinds]
+        return np.array(centre), np.array([rate for _, _, _, rate in self._plan])
 
     def _checked(self, encoded: Encoded) -> Encoded:
         values, p = encoded.values, len(self._blank)
