@@ -140,6 +140,8 @@ def test_fit_keeps_what_is_declared():
         known.fit(rows)
     constant = disjoint(["x"]).fit([[2.0], [2.0]])
     assert constant.columns.kinds[0].deviation == 1.0
+    tiny = disjoint(["x"]).fit([[1e-100], [2e-100]])
+    assert th.features.from_json(tiny.to_json()) == tiny
 
 
 def test_without_a_scale_columns_are_used_as_they_are():
@@ -165,6 +167,13 @@ def test_levels_may_be_whole_numbers():
     for two in (2, 2.0, np.int64(2), np.float32(2)):
         assert known.encode({"size": two}).values.tolist() == [[0, 1, 0]]
     assert known.encode({"size": 7}).unknown == ("size",)
+    large = 2**60 + 1  # more digits than a float has
+    sizes = disjoint({"size": [large]}, bias=False)
+    for data in ({"size": large}, [large], np.array([large]), pandas.DataFrame({"size": [large]})):
+        assert sizes.encode(data).unknown == ()
+        assert disjoint({"size": "category"}).fit([data] if type(data) is dict else data).names[
+            1
+        ] == (f"red: size={large}")
     learned = disjoint({"size": "category"}).fit(pandas.DataFrame({"size": [3, 1, 3]}))
     assert learned.columns.kinds[0].levels == (1, 3)
     for wrong in (True, "2", 2.5):
@@ -338,8 +347,12 @@ def test_data_frames_that_are_not_in_memory_are_refused():
             r"^features\[0\]\['x'\]: a number expected, got 'DE'; declare text",
         ),
         ("number", [1.0, math.inf], r"^features\[1\]\['x'\]: a finite number"),
-        ("category", ["DE", None], r"^features\['x'\]: missing"),
-        ("category", [1.5, 2.0], r"^features\['x'\]: text or a whole number expected, got 1.5"),
+        ("category", ["DE", None], r"^features\[1\]\['x'\]: missing .*: fill or drop such rows"),
+        (
+            "category",
+            [1.5, 2.0],
+            r"^features\[0\]\['x'\]: text or a whole number expected, got 1.5",
+        ),
         (["DE"], ["DE", None], r"^features\[1\]\['x'\]: missing"),
         ("bool", [True, None], r"^features\[1\]\['x'\]: missing"),
     ],

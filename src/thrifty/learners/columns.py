@@ -79,14 +79,18 @@ class Number:
             raise InvalidInput.expected("", expected, value)
         return float(value)
 
-    def learned(self, values: Sequence[Any]) -> Self:
-        """The same with what the checked values of many rows say: see `scaled`."""
-        return self
+    def check(self, value: Any) -> None:
+        """Refuse a value that `write` would refuse."""
+        self.number(value)
 
-    def scaled(self, mean: float, deviation: float) -> Self:
-        """The same with this scale, unless it has one."""
-        # a constant stays as it is
-        return self if self.complete else replace(self, mean=mean, deviation=deviation or 1.0)
+    def learned(self, values: Sequence[Any]) -> Self:
+        """The same with what the checked values of many rows say, unless that is declared."""
+        if self.complete:
+            return self
+        numbers = np.array(values, dtype=np.float64)
+        mean, deviation = float(numbers.mean()), float(numbers.std())
+        constant = deviation < 1 / LARGEST_FEATURE  # or as good as that: it is only centred
+        return replace(self, mean=mean, deviation=1.0 if constant else deviation)
 
     def to_json(self) -> dict[str, Any]:
         """As `column` reads it."""
@@ -125,6 +129,9 @@ class Flag:
         if not number or value not in (0, 1):
             raise InvalidInput.expected("", "True or False", value)
         return bool(value)
+
+    def check(self, value: Any) -> None:
+        self.is_true(value)
 
     def learned(self, values: Sequence[Any]) -> Self:
         return self
@@ -186,12 +193,16 @@ class Category:
         except TypeError:  # it cannot be hashed
             place = None
         if place is None or isinstance(value, bool | np.bool_):  # True is no 1 here
-            if not isinstance(_level(value), self._types):
-                kind = "text" if self._types == (str,) else "one of its levels,"
-                raise InvalidInput.expected("", f"{kind} such as {self._known[0]!r}", value)
+            self.check(value)
             return False
         row[first + place] = rate
         return True
+
+    def check(self, value: Any) -> None:
+        level = _level(value)
+        if self.levels is not None and not isinstance(level, self._types):
+            kind = "text" if self._types == (str,) else "one of its levels,"
+            raise InvalidInput.expected("", f"{kind} such as {self.levels[0]!r}", value)
 
     def learned(self, values: Sequence[Any]) -> Self:
         """The same with the levels of many rows, in order, unless it has some."""

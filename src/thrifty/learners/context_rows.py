@@ -23,10 +23,12 @@ class Wanted(NamedTuple):
     ----------
     names : in order
     extra : whether other ones are ignored instead of refused
+    numbers : whether all are numbers, of which an array can be made
     """
 
     names: tuple[str, ...]
-    extra: bool
+    extra: bool = False
+    numbers: bool = True
 
     @property
     def listed(self) -> str:
@@ -60,7 +62,7 @@ Rows = list[Sequence[Any]] | Floats  # of each row the values of the wanted colu
 
 
 def rows_of(data: Any, wanted: Wanted) -> Rows:
-    """The wanted columns of data in any form: an array, if all are numbers."""
+    """The wanted columns of data in any form: an array, if all are numbers and wanted as such."""
     if type(data) is np.ndarray:  # without names: a microsecond is saved
         return _of_array(data, wanted)
     named = _named(data)
@@ -128,11 +130,11 @@ def frame_of(data: Any) -> Any:
 
 
 def _of_frame(data: Any, wanted: Wanted) -> Rows:
-    """The rows of a data frame: an array, if all wanted columns are of numbers."""
+    """The rows of a data frame."""
     frame = frame_of(data)
     wanted.check(frame.columns)
     columns = [frame[name] for name in wanted.names]
-    if all(column.dtype.is_numeric() for column in columns):
+    if wanted.numbers and all(column.dtype.is_numeric() for column in columns):
         arrays = [column.to_numpy() for column in columns]
         if all(array.dtype.kind in "iuf" for array in arrays):
             return np.column_stack(arrays).astype(np.float64)
@@ -148,13 +150,12 @@ def _of_array(data: Any, wanted: Wanted) -> Rows:
         array = np.asarray(data)
     except ValueError:  # rows of different lengths
         array = np.empty(0, dtype=object)
-    if array.dtype.kind in "biuf":
+    if wanted.numbers and array.dtype.kind in "biuf":
         values: Any = np.asarray(np.atleast_2d(array), dtype=np.float64, order="C")
         fits = values.ndim == 2 and values.shape[1] == len(wanted.names)
     else:  # each value as it was: NumPy would make text of numbers beside text
-        single = not any(isinstance(part, list | tuple | np.ndarray) for part in parts)
-        single = single or (isinstance(data, np.ndarray) and data.ndim == 1)
-        values = [data] if single else list(data)
+        single = not any(isinstance(part, list | tuple | np.ndarray) for part in data)
+        values = [data] if single else data
         values = [row.tolist() if isinstance(row, np.ndarray) else row for row in values]
         fits = all(
             isinstance(row, list | tuple) and len(row) == len(wanted.names) for row in values

@@ -84,19 +84,9 @@ class Columns:
         rows = rows_of(data, self._wanted)
         if len(rows) == 0:
             raise InvalidInput("features", "at least one row is needed to fit a map")
-        columns = rows.T if isinstance(rows, np.ndarray) else list(zip(*rows, strict=True))
-        kinds, numbers = list(self.kinds), []
-        for i, (kind, values) in enumerate(zip(self.kinds, columns, strict=True)):
-            if isinstance(kind, Number):
-                numbers.append(self._numbers(i, values))
-            else:
-                kinds[i] = self._learned(i, values)
-        values = np.ascontiguousarray(np.array(numbers).T)
-        scales = iter(zip(values.mean(axis=0), values.std(axis=0), strict=True) if numbers else ())
-        for i, kind in enumerate(kinds):
-            if isinstance(kind, Number):
-                kinds[i] = kind.scaled(*map(float, next(scales)))
-        return replace(self, kinds=tuple(kinds))
+        columns = rows.T if isinstance(rows, np.ndarray) else zip(*rows, strict=True)
+        kinds = zip(self.names, self.kinds, columns, strict=True)
+        return replace(self, kinds=tuple(_learned(*column) for column in kinds))
 
     def encode(self, data: Any) -> Encoded:
         """Rows of data in any form as features (n, p)."""
@@ -106,7 +96,7 @@ class Columns:
             return self._checked(data)
         values: Any = rows_of(data, self._wanted)
         if isinstance(values, np.ndarray):
-            if self._of_numbers and (np.abs(values) <= LARGEST_FEATURE).all():
+            if (np.abs(values) <= LARGEST_FEATURE).all():
                 return Encoded(self._of_array(values))
             values = values.tolist()
         return self._of_rows(values)
@@ -150,12 +140,9 @@ class Columns:
         return encoded
 
     @cached_property
-    def _of_numbers(self) -> bool:
-        return all(isinstance(kind, Number) for kind in self.kinds)
-
-    @cached_property
     def _wanted(self) -> Wanted:
-        return Wanted(self.names, self.extra == "ignore")
+        numbers = all(isinstance(kind, Number) for kind in self.kinds)
+        return Wanted(self.names, self.extra == "ignore", numbers)
 
     @cached_property
     def _scaled(self) -> bool:
@@ -183,36 +170,6 @@ class Columns:
             first += kind.width
         return plan
 
-    def _numbers(self, i: int, values: Any) -> Floats:
-        """The values (n,) of a column of numbers in data to learn from."""
-        kind = self.kinds[i]
-        assert isinstance(kind, Number)
-        if isinstance(values, np.ndarray) and (np.abs(values) <= LARGEST_FEATURE).all():
-            return values
-        numbers = []
-        for n, value in enumerate(values):
-            try:
-                if is_missing(value):
-                    raise missing(value, "fill or drop such rows before fit")
-                numbers.append(kind.number(value))
-            except InvalidInput as error:
-                raise _placed(error, self.names[i], n) from None
-        return np.array(numbers)
-
-    def _learned(self, i: int, values: Any) -> Column:
-        """A column with the levels of the values (n,), which are checked."""
-        values = values.tolist() if isinstance(values, np.ndarray) else values
-        try:
-            kind = self.kinds[i].learned(values)
-        except InvalidInput as error:
-            raise _placed(error, self.names[i], None) from None
-        for n, value in enumerate(values):
-            try:
-                kind.write(value, [0.0] * kind.width, 0, 1.0, False)
-            except InvalidInput as error:
-                raise _placed(error, self.names[i], n) from None
-        return kind
-
     def to_json(self) -> dict[str, Any]:
         """As `columns_from` reads it, but for what is the default."""
         options = {"bias": True, "missing": "refuse", "extra": "refuse"}
@@ -224,6 +181,22 @@ class Columns:
         pairs = list(zip(self.names, self.kinds, strict=True))
         others = f" and {len(pairs) - FEW} others" if len(pairs) > FEW else ""
         return ", ".join(f"{name} ({kind})" for name, kind in pairs[:FEW]) + others
+
+
+def _learned(name: str, kind: Column, values: Any) -> Column:
+    """A column with what the values (n,) of many rows say; all are checked."""
+    usable = isinstance(values, np.ndarray) and (np.abs(values) <= LARGEST_FEATURE).all()
+    for n, value in enumerate(() if usable else values):
+        try:
+            if is_missing(value):
+                raise missing(value, "fill or drop such rows before fit")
+            kind.check(value)
+        except InvalidInput as error:
+            raise _placed(error, name, n) from None
+    try:
+        return kind.learned(values)
+    except InvalidInput as error:
+        raise _placed(error, name, None) from None
 
 
 def _placed(error: InvalidInput, name: str, row: int | None) -> InvalidInput:

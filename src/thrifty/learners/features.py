@@ -199,7 +199,7 @@ def _arm_rows(arms: Any) -> tuple[Any, tuple[str, ...]]:
     """The rows (K, q) of what describes arms, and the names of its columns."""
     if is_frame(arms):
         names = tuple(frame_of(arms).columns)
-        rows = list(rows_of(arms, Wanted(names, extra=False)))
+        rows = list(rows_of(arms, Wanted(names)))
         return arm_values(rows, names, [f"arms[{k}]" for k in range(len(rows))]), names
     values = numeric(arms, "arms", "rows of numbers")
     if values.ndim != 2 or not np.isfinite(values).all():

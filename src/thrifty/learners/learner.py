@@ -307,16 +307,13 @@ class Learner:
         with self._whole():
             origins = block_origins(self.sets.features, features)
             arms = OpenArms(OpenSets(features=features, capacity=self.sets.capacity))
-            state, pending = self.state, self.pending
-            draws = self._draws
+            state, pending, draws = self.state, self.pending, self._draws
             if origins is not None:
                 state = self.policy.start(arms.sets, noise=self.noise, horizon=None)
                 copy_lasting(self.state, state, origins)
                 self.policy.carry_blocks(self.state, state, origins)
-                pending, draws = (
-                    moved(self.pending, origins),
-                    draws.renewed(state.ledger, self.decisions),
-                )
+                pending = moved(pending, origins)
+                draws = draws.renewed(state.ledger, self.decisions)
             # one instruction, which no signal handler can interrupt
             self.__dict__.update(self._attached(arms, state), pending=pending, _draws=draws)
 

@@ -262,7 +262,7 @@ def arm_values(
     rows: Sequence[Any], columns: tuple[str, ...], places: Sequence[str]
 ) -> tuple[tuple[float, ...], ...]:
     """What describes arms, in the order of columns (q,); places: what errors call each row."""
-    wanted = Wanted(columns, extra=False)
+    wanted = Wanted(columns)
     return tuple(_arm_row(row, wanted, place) for row, place in zip(rows, places, strict=True))
 
 

@@ -81,7 +81,7 @@ class Transformed:
 
     def _taken(self, data: Any) -> Any:
         """Data in a form that the transformer takes: with names, if it was fitted with names."""
-        wanted = Wanted(self.names, self.extra == "ignore")
+        wanted = Wanted(self.names, self.extra == "ignore", numbers=False)
         if not hasattr(self.transformer, "feature_names_in_"):
             named = bool(self.names) and not isinstance(data, np.ndarray)
             return rows_of(data, wanted) if named else data
@@ -117,4 +117,4 @@ class Transformed:
         }
 
     def __str__(self) -> str:
-        return f"{Wanted(self._outputs, False).listed} (by {type(self.transformer).__name__})"
+        return f"{Wanted(self._outputs).listed} (by {type(self.transformer).__name__})"
