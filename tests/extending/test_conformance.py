@@ -17,7 +17,7 @@ from thrifty.extending import (
     choose,
     implements,
 )
-from thrifty.extending.conformance import check_open_contexts
+from thrifty.extending.conformance import check_map_arms, check_open_contexts
 from thrifty.policies import POLICIES, Greedy
 
 VARIANTS = [
@@ -163,8 +163,10 @@ class Weighing(Greedy):
 
     name: ClassVar[str] = "weighing"
 
+    of: str = "rows"
+
     def start(self, sets, *, noise, horizon):
-        weights = np.zeros(len(sets.rows))
+        weights = np.zeros(len(sets.rows) if self.of == "rows" else sets.dimension)
         return Undeclared(*super().start(sets, noise=noise, horizon=horizon), weights)
 
 
@@ -176,3 +178,10 @@ def test_a_policy_that_looks_up_an_offer_by_its_size_is_found():
 def test_an_array_about_the_arms_on_offer_must_be_declared():
     with pytest.raises(th.InvalidInput, match=r"^state\.weights: .* \(17,\) .*\(33,\): declare"):
         check_open_contexts(Weighing())
+
+
+def test_an_array_about_the_entries_of_theta_must_be_declared():
+    with pytest.raises(
+        th.InvalidInput, match=r"^state\.weights: .* \(6,\) .*\(9,\): declare.*Theta"
+    ):
+        check_map_arms(Weighing(of="theta"))

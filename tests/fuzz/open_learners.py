@@ -21,6 +21,8 @@ class Account:
         self.rng = rng
         self.kind = str(rng.choice(["plain", "disjoint", "product", "shared"]))
         self.d = int(rng.integers(1, 5))
+        self.arms = np.array([[1.0, 1.0, 0.0], [1.0, 0.5, 2.0], [1.0, 0.0, 1.0]])  # of a product
+        self.names = ["a", "b", "c"]
         own = {"dimension": self.d} if self.kind == "plain" else {"features": self.feature_map()}
         policy = self.policy()
         self.clicks = bool(rng.random() < 0.3)
@@ -40,9 +42,9 @@ class Account:
 
     def feature_map(self):
         if self.kind == "disjoint":
-            return th.features.disjoint(["a", "b", "c"], COLUMNS)
+            return th.features.disjoint(self.names, COLUMNS)
         if self.kind == "product":
-            return th.features.product([[1.0, 0.0], [0.5, 2.0], [0.0, 1.0]], COLUMNS)
+            return th.features.product(self.arms[:, 1:], COLUMNS, names=self.names)
         return th.features.shared(COLUMNS)
 
     def numbers(self, *shape):
@@ -58,9 +60,8 @@ class Account:
         given = self.numbers(2)
         own = np.append(1.0, given)
         if self.kind == "disjoint":
-            return given, np.kron(np.eye(3), own)
-        arms = np.array([[1.0, 1.0, 0.0], [1.0, 0.5, 2.0], [1.0, 0.0, 1.0]])
-        return given, np.array([np.kron(arm, own) for arm in arms])
+            return given, np.kron(np.eye(len(self.names)), own)
+        return given, np.array([np.kron(arm, own) for arm in self.arms])
 
     def reward(self):
         return float(self.rng.integers(2)) if self.clicks else float(self.numbers())
@@ -86,6 +87,35 @@ class Account:
             self.learner.learn(decision if self.rng.random() < 0.5 else decision.id, reward)
             self.see(x, reward)
 
+    def add_arm(self):
+        if self.kind not in ("disjoint", "product"):
+            return
+        name, row = f"arm {self.rng.integers(10**9)}", self.numbers(2)
+        self.learner.add_arm(name, row if self.kind == "product" else None)
+        self.names.append(name)
+        self.arms = np.vstack([self.arms, [1.0, *row]])
+        if self.kind == "disjoint":
+            self.information = np.pad(self.information, (0, 3))
+            self.responses = np.pad(self.responses, (0, 3))
+            self.keep_entries(lambda x: np.pad(x, (0, 3)))
+
+    def remove_arm(self):
+        if self.kind not in ("disjoint", "product") or len(self.names) == 1:
+            return
+        k = int(self.rng.integers(len(self.names)))
+        self.learner.remove_arm(self.names.pop(k) if self.rng.random() < 0.5 else k)
+        self.names = list(self.learner.sets.features.arms)
+        self.arms = np.delete(self.arms, k, axis=0)
+        if self.kind == "disjoint":
+            gone = [3 * k, 3 * k + 1, 3 * k + 2]
+            self.information = np.delete(np.delete(self.information, gone, 0), gone, 1)
+            self.responses = np.delete(self.responses, gone)
+            # nothing is learned from a late reward of a removed arm: its vector becomes 0
+            self.keep_entries(lambda x: np.delete(x, gone))
+
+    def keep_entries(self, change):
+        self.waiting = {id: (decision, change(x)) for id, (decision, x) in self.waiting.items()}
+
     def see(self, x, reward):
         self.information += np.outer(x, x)
         self.responses += reward * x
@@ -105,7 +135,9 @@ class Account:
 
     def explain(self):
         if self.waiting:
-            str(self.learner.explain(self.waiting[self.pick()][0]))
+            decision, x = self.waiting[self.pick()]
+            if x.any():  # its arm is still there
+                str(self.learner.explain(decision))
         assert len(self.learner.coefficients()) == self.learner.sets.dimension
 
     def save(self):
@@ -154,7 +186,7 @@ def attack(rng):
     """A hundred calls in random order."""
     account = Account(rng)
     calls = [account.choose] * 6 + [account.learn] * 5 + [account.observe, account.cancel]
-    calls += [account.explain, account.save, account.mistake]
+    calls += [account.explain, account.save, account.mistake, account.add_arm, account.remove_arm]
     for _ in range(100):
         calls[int(rng.integers(len(calls)))]()
         account.check()

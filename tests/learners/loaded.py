@@ -95,6 +95,7 @@ class Play:
             return self.pair("choose", self.arms(count))
         if self.kind == "shared":
             return self.pair("choose", self.arms(count, len(COLUMNS)))
+        count = min(count, len(self.sets.features.arms))
         return self.pair("choose", self.rng.normal(size=len(COLUMNS)), range(count))
 
     def learn(self):
@@ -115,7 +116,10 @@ class Play:
     def look(self):
         """Calls that change nothing."""
         if pending := list(self.pair.kept.pending):
-            decision = self.pair.kept.pending[pending[-1]].decision
+            entry = self.pair.kept.pending[pending[-1]]
+            decision = entry.decision
+            if entry.row < 0:  # its arm was removed from a map
+                return
             if self.kind != "listed" or decision.context in self.sets.context_names:
                 self.pair("explain", decision)
         self.pair("estimates")
@@ -123,6 +127,9 @@ class Play:
     def change(self):
         """Other arms or contexts, or other parameters of the policy."""
         pick = self.count(5)
+        if self.kind in ("disjoint", "product") and pick <= 3:
+            self.change_map(pick)
+            return
         if self.kind != "listed" or pick == 5:
             self.pair("change_policy", self.others[self.count(len(self.others)) - 1])
             return
@@ -137,6 +144,15 @@ class Play:
             self.pair("add_context", None, self.arms(self.count(6)))
         elif pick == 4 and self.sets.contexts > 1:
             self.pair("remove_context", m)
+
+    def change_map(self, pick):
+        """Another arm of a map, or one less."""
+        arms = self.sets.features.arms
+        if pick == 1 and len(arms) > 1:
+            self.pair("remove_arm", arms[self.count(len(arms)) - 1])
+        else:
+            row = self.rng.normal(size=2) if self.kind == "product" else None
+            self.pair("add_arm", f"arm {self.rng.integers(10**9)}", row)
 
     def step(self):
         """One of the calls."""

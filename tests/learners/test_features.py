@@ -67,7 +67,7 @@ def test_names_and_rows_of_disjoint_arms():
 def test_rows_of_a_product():
     arms = pandas.DataFrame({"price": [1.0, 2.0], "size": [5.0, 7.0]})
     known = th.features.product(arms, COLUMNS, names=["small", "large"])
-    rows, blocks, names = known.rows([3.0, 4.0])
+    rows, blocks, names, _ = known.rows([3.0, 4.0])
     assert names == ("small", "large")
     assert known.names[3:6] == ("price x bias", "price x age", "price x income")
     assert rows.tolist() == [
@@ -79,7 +79,7 @@ def test_rows_of_a_product():
 
 def test_shared_features_are_scaled_to_a_length_of_about_1():
     known = th.features.shared(COLUMNS).fit(DATA)
-    rows, _, names = known.rows(DATA)
+    rows, _, names, _ = known.rows(DATA)
     assert names is None
     assert np.sqrt((rows**2).sum(axis=1).mean()) == pytest.approx(1.0)
     assert known.names == ("bias", "age", "income")
@@ -136,12 +136,13 @@ def test_maps_that_cannot_be(mistake, message):
 @pytest.mark.parametrize(
     ("context", "message"),
     [
-        ([1.0], r"rows of 2 numbers \(age, income\)"),
-        ([[1.0, 2.0], [3.0, 4.0]], "one row, of the context"),
+        ([1.0], r"rows of 2 values \(age, income\)"),
+        ([[1.0, 2.0], [3.0, 4.0]], "one row expected, of the context, got 2"),
         ({"age": 1.0}, "missing income"),
         ({"age": 1.0, "income": 2.0, "size": 3.0}, "unknown size"),
-        ([1.0, np.nan], "a finite number"),
-        (["a", "b"], "rows of 2 numbers"),
+        ([1.0, np.nan], r"^features\['income'\]: missing \(nan\)"),
+        ([1.0, np.inf], r"^features\['income'\]: a finite number"),
+        (["a", "b"], r"^features\['age'\]: a number expected, got 'a'; declare text"),
     ],
 )
 def test_contexts_that_cannot_be_mapped(context, message):

@@ -279,7 +279,7 @@ def test_mistakes_are_named_and_change_nothing():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda document: document.update(version=6), "state version 6; this thrifty reads 2 to 5"),
+        (lambda document: document.update(version=7), "state version 7; this thrifty reads 2 to 6"),
         (lambda document: document.update(version=1), "written by thrifty 0.1; version 0.2 and"),
         (lambda document: document.update(format="other"), "not the state of a thrifty learner"),
         (lambda document: document.pop("digest"), "the digest does not match"),

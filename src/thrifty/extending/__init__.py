@@ -21,6 +21,7 @@ from thrifty.extending.conformance import check_policy as check_policy
 from thrifty.numerics.arrays import RowBools as RowBools
 from thrifty.numerics.arrays import RowFloats as RowFloats
 from thrifty.numerics.arrays import RowInts as RowInts
+from thrifty.numerics.arrays import ThetaFloats as ThetaFloats
 from thrifty.numerics.arrays import WorkSpace as WorkSpace
 from thrifty.numerics.regression import Regression as Regression
 from thrifty.numerics.regression import observe as observe

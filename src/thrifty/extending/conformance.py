@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from thrifty.learners.decisions import Decision
+from thrifty.learners.features import disjoint
 from thrifty.learners.learner import Learner
 from thrifty.learners.open_contexts import OpenSets
 from thrifty.learners.start import with_horizon
@@ -225,6 +226,29 @@ def check_open_contexts(policy: AnyPolicy) -> None:
             _require_of(f"{arms} arms", same, "a loaded learner to decide as the one in use does")
 
 
+def check_map_arms(policy: AnyPolicy) -> None:
+    """Arms of a feature map come and go, and with them blocks of theta.
+
+    What the state knows of entries of theta must go where these go: a field that does not is
+    refused, or makes a learner that is just loaded decide otherwise.
+    """
+    if isinstance(policy, Policy) and policy.open:
+        rng, planned = np.random.default_rng(SEED), with_horizon(policy, ROUNDS)
+        learner = Learner(planned, OpenSets(features=disjoint(["a", "b"], ["x", "y"])), seed=SEED)
+        for name, gone in (("c", "a"), ("d", "c"), ("e", "b")):
+            late = [learner.choose(rng.normal(size=2)) for _ in range(5)]
+            for _ in range(ROUNDS // 20):
+                decision = learner.choose(rng.normal(size=2))
+                learner.learn(decision, float(decision.arm) + float(rng.normal()))
+            learner.add_arm(name)
+            learner.remove_arm(gone)
+            for pending in late:
+                learner.learn(pending, 1.0)
+            loaded, context = Learner.load(learner.to_bytes(), policy=planned), rng.normal(size=2)
+            same = repr(learner.choose(context)) == repr(loaded.choose(context))
+            _require_of(f"arm {name}", same, "a loaded learner to decide as the one in use does")
+
+
 CHECKS: tuple[Callable[[AnyPolicy], None], ...] = (
     check_scores,
     check_determinism,
@@ -235,6 +259,7 @@ CHECKS: tuple[Callable[[AnyPolicy], None], ...] = (
     check_saving,
     check_changing_arms,
     check_open_contexts,
+    check_map_arms,
 )
 
 

@@ -1,4 +1,6 @@
-"""Changes of a learner's action sets: the new sets, and where rows, vectors and contexts go."""
+"""Changes of a learner's arms: the new action sets, and where rows, vectors and contexts go; of
+feature maps, where blocks of theta go.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from thrifty.errors import NOTHING, InvalidInput
-from thrifty.numerics.arrays import Floats, finite_numbers
+from thrifty.learners.maps import DisjointMap, FeatureMap
+from thrifty.numerics.arrays import Floats, Ints, finite_numbers
 from thrifty.policies.shared.ledger import Renumbering
 from thrifty.problem.action_sets import ActionSets
 from thrifty.problem.frames import arm_table, columns_of, in_order
@@ -85,6 +88,17 @@ def renumber(old: ActionSets, new: ActionSets) -> Renumbering:
         vectors=np.array([vectors.get(vector.tobytes(), -1) for vector in old.vectors]),
         contexts=np.array([contexts.get(name, -1) for name in old.context_names]),
     )
+
+
+def block_origins(old: FeatureMap, new: FeatureMap) -> Ints | None:
+    """For each block of theta of a new map the one that it was, -1 for a new one.
+
+    None where theta stays as it is.
+    """
+    if not isinstance(new, DisjointMap):
+        return None
+    places = {name: block for block, name in enumerate(old.arms)}
+    return np.array([places.get(name, -1) for name in new.arms], np.int64)
 
 
 def _changed(

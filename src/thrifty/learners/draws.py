@@ -1,5 +1,6 @@
 """The random draws of a policy in use, made for many decisions at a time."""
 
+from copy import copy
 from typing import Any
 
 from thrifty.numerics.arrays import Floats
@@ -7,7 +8,9 @@ from thrifty.numerics.streams import streams
 from thrifty.policies.shared.ledger import Ledger
 
 BLOCK = 256  # decisions whose draws are made at a time
-MOST_DRAWN = 1 << 22  # draws of a kind at a time, 32 MB: fewer decisions if each needs very many
+# draws of a kind at a time, a fifth of a millisecond: the decision that waits for them should not
+# take much longer than others, and so a block is of fewer decisions if each needs many
+MOST_DRAWN = 1 << 14
 
 
 class Draws:
@@ -58,6 +61,15 @@ class Draws:
             _has_normals=ledger.normals.size > 0,
             _has_uniforms=ledger.uniforms.size > 0,
         )
+
+    def renewed(self, ledger: Ledger, made: int) -> "Draws":
+        """The same with a new block, for a policy that may need more draws or fewer.
+
+        These stay as they are. Both share the generators, whose states each sets before it draws.
+        """
+        draws = copy(self)
+        draws.renew(ledger, made)
+        return draws
 
     def write(self, ledger: Ledger, made: int) -> None:
         """Write the draws of the next decision into the ledger."""

@@ -1,359 +1,208 @@
-"""Feature maps: from what describes a context to the features of its arms.
+"""Feature maps, as `th.features` has them.
 
     disjoint(arms, columns)  every arm has coefficients of its own, in a block of theta
     product(arms, columns)   each feature of the arm times each of the context
     shared(columns)          each arm brings its features; this adds a bias and scales
 
-A map is made for columns in some order, or for a scikit-learn transformer. `fit` learns the mean
-and the deviation of each column; scaled features have a length of about 1, which suits the prior
-N(0, I) of theta.
+A map is made for columns of numbers, bools and categories (columns.py), or for a transformer of
+scikit-learn. `fit` learns the scale of each number and the levels of categories. Scaled features
+have a length of about 1, which suits the prior N(0, I) of theta.
 """
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from thrifty.errors import InvalidInput
-from thrifty.numerics.arrays import Floats, Ints, numeric
-from thrifty.problem.frames import (
-    check_columns,
-    columns_of,
-    index_names,
-    is_row,
-    numbers_of,
-    row_in_order,
-    strings,
-)
-from thrifty.problem.names import arm_index, listed_arms, listed_names
+from thrifty.learners.columns import check_key, column, known_kind
+from thrifty.learners.context_rows import Wanted, frame_of, is_frame, rows_of
+from thrifty.learners.encoding import Columns, Encoded
+from thrifty.learners.maps import DisjointMap, FeatureMap, ProductMap, SharedMap, arm_values
+from thrifty.learners.transformed import Transformed
+from thrifty.numerics.arrays import numeric
+from thrifty.problem.frames import index_names
+from thrifty.problem.names import listed_names
 
+__all__ = ["Columns", "Encoded", "FeatureMap", "disjoint", "from_json", "product", "shared"]
 
-@dataclass(frozen=True)
-class Columns:
-    """What describes a context (or an arm, for shared features), as numbers.
-
-    Attributes
-    ----------
-    names : of the columns, in order
-    bias : whether 1 is a feature
-    centre, scale : of the columns, once fitted
-    transformer : of scikit-learn, applied first
-    """
-
-    names: tuple[str, ...]
-    bias: bool = True
-    centre: tuple[float, ...] | None = None
-    scale: tuple[float, ...] | None = None
-    transformer: Any = field(default=None, compare=False)
-
-    @cached_property
-    def features(self) -> tuple[str, ...]:
-        """(p,) names of the features, the bias first."""
-        return ("bias",) * bool(self.bias) + self._outputs
-
-    @cached_property
-    def _outputs(self) -> tuple[str, ...]:
-        """Names of the columns after the transformer."""
-        if self.transformer is None:
-            return self.names
-        return tuple(str(name) for name in self.transformer.get_feature_names_out())
-
-    def fit(self, data: ArrayLike) -> Self:
-        """The same columns with the mean and the deviation of each in data."""
-        values = self._transformed(data)
-        centre, deviation = values.mean(axis=0), values.std(axis=0)
-        deviation[deviation == 0] = 1.0  # a constant stays as it is
-        return replace(self, centre=tuple(centre.tolist()), scale=tuple(deviation.tolist()))
-
-    def values(self, data: Any) -> Floats:
-        """Features (n, p) of rows of data: scaled to a length of about 1, once fitted."""
-        values = self._transformed(data)
-        centre, factor, bias = self._scaling
-        features = np.empty((len(values), values.shape[1] + self.bias))
-        if self.bias:
-            features[:, 0] = bias
-        np.multiply(values - centre, factor, out=features[:, int(self.bias) :])
-        return features
-
-    def _transformed(self, data: Any) -> Floats:
-        """Values of the columns, after the transformer."""
-        if isinstance(data, Mapping):
-            check_columns(strings(data, "features"), self.names, "features")
-            data = [[data[name] for name in self.names]]
-        elif is_row(data):
-            data = row_in_order(data, self.names, "features")
-        if self.transformer is not None:
-            values = self.transformer.transform(data)
-            values = values.toarray() if hasattr(values, "toarray") else values
-        elif columns_of(data) is not None:
-            values = numbers_of(data, self.names, "features")
-        else:
-            values = data
-        array = np.atleast_2d(numeric(values, "features", self._expected))
-        if array.ndim != 2 or array.shape[1] != len(self._outputs):
-            raise InvalidInput.expected("features", self._expected, np.shape(data))
-        return array
-
-    @cached_property
-    def _expected(self) -> str:
-        return f"rows of {len(self._outputs)} numbers ({', '.join(self._outputs[:8])})"
-
-    @cached_property
-    def _scaling(self) -> tuple[Floats | float, Floats | float, float]:
-        """What columns are reduced by, multiplied by, and the bias."""
-        if self.centre is None or self.scale is None:
-            return 0.0, 1.0, 1.0
-        share = math.sqrt(0.5) if self.bias else 1.0
-        parts = math.sqrt(len(self.scale)) * np.array(self.scale)
-        return np.array(self.centre), share / parts, share
-
-
-class MappedRows(NamedTuple):
-    """Features of arms on offer."""
-
-    features: Floats  # (K, width)
-    blocks: Ints  # (K,) of theta
-    names: tuple[str, ...] | None
-
-
-@dataclass(frozen=True)
-class FeatureMap:
-    """How features are made; see `disjoint`, `product` and `shared`.
-
-    Attributes
-    ----------
-    columns : what describes a context (or an arm, for shared)
-    arms : names of the arms; none for shared
-    """
-
-    columns: Columns
-    arms: tuple[str, ...] = ()
-
-    kind: ClassVar[str]  # in files
-    blocks: ClassVar[int] = 1  # of theta
-
-    @property
-    def width(self) -> int:
-        """How many features an arm has."""
-        return len(self.columns.features)
-
-    @property
-    def dimension(self) -> int:
-        """How many entries theta has (d)."""
-        return self.blocks * self.width
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """(d,) names of the entries of theta."""
-        return self.columns.features
-
-    def fit(self, data: ArrayLike) -> Self:
-        """The same map, with the mean and the deviation of each column of data (n, p)."""
-        return replace(self, columns=self.columns.fit(data))
-
-    def rows(self, context: Any, available: Sequence[str | int] | None = None) -> MappedRows:
-        """The arms on offer in a context; all by default."""
-        values = self.columns.values(context)
-        if len(values) != 1:
-            raise InvalidInput.expected("features", "one row, of the context", values.shape)
-        chosen: Sequence[int] = range(len(self.arms))
-        if available is not None:
-            chosen = sorted({self._arm_index(arm) for arm in listed_arms(available)})
-            if not chosen:
-                raise InvalidInput.expected("available", "at least one arm", available)
-        features = self._of_arms(values.repeat(len(chosen), axis=0), chosen)
-        return MappedRows(features, self._blocks_of(chosen), tuple(self.arms[k] for k in chosen))
-
-    def whole(self, context: Any, available: Sequence[str | int] | None = None) -> Floats:
-        """Features (K, d) of arms on offer, as learners without a map and services take them."""
-        features, blocks, _ = self.rows(context, available)
-        return whole_rows(features, blocks, self.dimension)
-
-    def played(self, contexts: Any, arms: Sequence[str | int]) -> tuple[Floats, Ints]:
-        """Features (n, width) and blocks (n,) of arms that were played in contexts (n, p)."""
-        values = self.columns.values(contexts)
-        if len(arms) != len(values):
-            raise InvalidInput.expected("arms", f"{len(values)} (one for each context)", len(arms))
-        chosen = [self._arm_index(arm) for arm in arms]
-        return self._of_arms(values, chosen), self._blocks_of(chosen)
-
-    def _of_arms(self, values: Floats, arms: Sequence[int]) -> Floats:
-        """Features (n, width) of arms, given those (n, p) of their contexts."""
-        return np.ascontiguousarray(values)
-
-    def _blocks_of(self, arms: Sequence[int]) -> Ints:
-        """The block of theta (n,) of each arm."""
-        return np.zeros(len(arms), np.int64)
-
-    def to_json(self) -> dict[str, Any]:
-        """All but the transformer."""
-        columns = self.columns
-        return {
-            "kind": self.kind,
-            "columns": columns.names,
-            "arms": self.arms,
-            "bias": columns.bias,
-            "centre": columns.centre,
-            "scale": columns.scale,
-            "transformed": columns.transformer is not None,
-        }
-
-    def _arm_index(self, arm: str | int) -> int:
-        return arm_index(arm, self.arms, f"a name, or an index below {len(self.arms)}")
-
-
-@dataclass(frozen=True)
-class DisjointMap(FeatureMap):
-    """Every arm has coefficients of its own."""
-
-    kind = "disjoint"
-
-    @property
-    def blocks(self) -> int:  # type: ignore[override]  # as many as arms
-        """Into how many blocks theta falls: one for each arm."""
-        return len(self.arms)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(f"{arm}: {name}" for arm in self.arms for name in self.columns.features)
-
-    def _blocks_of(self, arms: Sequence[int]) -> Ints:
-        return np.array(arms, np.int64)
-
-
-@dataclass(frozen=True)
-class ProductMap(FeatureMap):
-    """Each feature of an arm times each of the context.
-
-    Attributes
-    ----------
-    arm_columns, arm_rows : names and values (K, q) of what describes the arms
-    """
-
-    arm_columns: tuple[str, ...] = ()
-    arm_rows: tuple[tuple[float, ...], ...] = ()
-
-    kind = "product"
-
-    @property
-    def width(self) -> int:
-        return len(self.columns.features) * (len(self.arm_columns) + self.columns.bias)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        outer = ("bias",) * bool(self.columns.bias) + self.arm_columns
-        return tuple(f"{arm} x {name}" for arm in outer for name in self.columns.features)
-
-    def _of_arms(self, values: Floats, arms: Sequence[int]) -> Floats:
-        with np.errstate(invalid="ignore"):  # numbers that are not finite are refused later
-            products = self._arm_values[arms][:, :, None] * values[:, None, :]
-        return products.reshape(len(values), -1)
-
-    @cached_property
-    def _arm_values(self) -> Floats:
-        """(K, q) what describes the arms, with the bias."""
-        rows = np.array(self.arm_rows)
-        return np.hstack([np.ones((len(rows), 1)), rows]) if self.columns.bias else rows
-
-    def to_json(self) -> dict[str, Any]:
-        return super().to_json() | {"arm_columns": self.arm_columns, "arm_rows": self.arm_rows}
-
-
-@dataclass(frozen=True)
-class SharedMap(FeatureMap):
-    """Each arm brings its own features; all share the coefficients."""
-
-    kind = "shared"
-
-    def rows(self, context: Any, available: Sequence[str | int] | None = None) -> MappedRows:
-        """The arms on offer, which are all in `context`: a row for each."""
-        if available is not None:
-            raise InvalidInput("available", "not used: pass the rows on offer")
-        values = self.columns.values(context)
-        return MappedRows(values, np.zeros(len(values), np.int64), index_names(context))
-
-
-def whole_rows(rows: Floats, blocks: Ints, dimension: int) -> Floats:
-    """Rows (K, w) about some blocks of theta as rows (K, d)."""
-    width = rows.shape[1]
-    whole = np.zeros((len(rows), dimension))
-    for n, block in enumerate(blocks[: len(rows)]):
-        whole[n, block * width : (block + 1) * width] = rows[n]
-    return whole
+MAPS = {kind.kind: kind for kind in (DisjointMap, ProductMap, SharedMap)}
+OPTIONS = ("bias", "missing", "extra")
 
 
 def disjoint(
     arms: Sequence[str],
-    columns: Sequence[str] | None = None,
+    columns: Sequence[str] | Mapping[str, Any] | None = None,
     *,
     bias: bool = True,
+    missing: str = "refuse",
+    extra: str = "refuse",
     transformer: Any = None,
 ) -> FeatureMap:
-    """Every arm has coefficients of its own: what is learned of one says nothing of another."""
-    return DisjointMap(_columns(columns, bias, transformer), listed_names(arms, "arms"))
+    """Every arm has coefficients of its own: what is learned of one says nothing of another.
+
+    Parameters
+    ----------
+    arms : their names
+    columns : names of numbers; or of each column its kind: "number", "bool", "category", a list of
+        levels, or a dict with the key kind, and mean and deviation or levels
+    bias : whether 1 is a feature
+    missing : "mean" takes the mean for a missing number; by default it is refused
+    extra : "ignore" ignores other columns; by default they are refused
+    transformer : of scikit-learn, fitted, which makes the features instead
+    """
+    return DisjointMap(_columns(columns, bias, missing, extra, transformer), _arm_names(arms))
 
 
 def product(
     arms: Any,
-    columns: Sequence[str] | None = None,
+    columns: Sequence[str] | Mapping[str, Any] | None = None,
     *,
     names: Sequence[str] | None = None,
     bias: bool = True,
+    missing: str = "refuse",
+    extra: str = "refuse",
     transformer: Any = None,
 ) -> FeatureMap:
-    """Each feature of an arm times each of the context; arms: (K, q), an array or a data frame."""
-    rows = arms.to_numpy() if columns_of(arms) is not None else arms
-    values = numeric(rows, "arms", "rows of numbers")
-    if values.ndim != 2 or not np.isfinite(values).all():
-        expected = "finite rows of numbers, one for each arm"
-        raise InvalidInput.expected("arms", expected, values.shape)
+    """Each feature of an arm times each of the context.
+
+    arms: numbers or bools (K, q), as a data frame, an array, or a dict of each arm's name with its
+    row, a dict. names: of the arms, by default the index of the data frame. Others: see `disjoint`.
+    """
+    described = _columns(columns, bias, missing, extra, transformer)
+    if isinstance(arms, Mapping):
+        if names is not None:
+            raise InvalidInput("names", "not used: the keys of arms are their names")
+        return ProductMap(described, *_table(arms, "arms"))
+    values, arm_columns = _arm_rows(arms)
     if names is None:
         names = index_names(arms) or [str(k) for k in range(len(values))]
     if len(names) != len(values):
         raise InvalidInput.expected("names", f"{len(values)} names (one for each arm)", len(names))
-    arm_columns = columns_of(arms) or tuple(f"arm{i}" for i in range(values.shape[1]))
-    return ProductMap(
-        _columns(columns, bias, transformer),
-        listed_names(names, "names"),
-        listed_names(arm_columns, "arms"),
-        tuple(map(tuple, values.tolist())),
-    )
+    rows = tuple(map(tuple, values))
+    return ProductMap(described, listed_names(names, "names"), arm_columns, rows)
 
 
 def shared(
-    columns: Sequence[str] | None = None, *, bias: bool = True, transformer: Any = None
+    columns: Sequence[str] | Mapping[str, Any] | None = None,
+    *,
+    bias: bool = True,
+    missing: str = "refuse",
+    extra: str = "refuse",
+    transformer: Any = None,
 ) -> FeatureMap:
-    """Each arm brings its own features; all share the coefficients."""
-    return SharedMap(_columns(columns, bias, transformer))
+    """Each arm brings its own features; all share the coefficients. Parameters: see `disjoint`."""
+    return SharedMap(_columns(columns, bias, missing, extra, transformer))
 
 
-def from_json(content: Mapping[str, Any], transformer: Any = None) -> FeatureMap:
-    """A map as `to_json` gave it; a transformer must be given if it had one."""
-    if content["transformed"] and transformer is None:
+def from_json(content: Any, transformer: Any = None) -> FeatureMap:
+    """A map as `to_json` gave it, or as the service takes it; every mistake is one line.
+
+    {"kind": "disjoint", "arms": ["red", "blue"], "columns": {"age": {"kind": "number"}}}; for a
+    product arms are {"red": {"price": 0.2}, ...}, and shared has none. transformer: must be given
+    if the map had one.
+    """
+    if not isinstance(content, Mapping):
+        raise InvalidInput.expected("map", "an object with kind, arms and columns", content)
+    try:
+        return _of_json(content, transformer)
+    except InvalidInput as error:
+        raise InvalidInput(f"map.{error.where}" if error.where else "map", error.message) from None
+
+
+def _of_json(content: Mapping[str, Any], transformer: Any) -> FeatureMap:
+    kind = known_kind(content.get("kind"), list(MAPS), "kind")
+    if content.get("transformed"):
+        columns: Columns | Transformed = _transformed(content, transformer)
+    else:
+        for key in content:
+            check_key(key, ["kind", "arms", "columns", *OPTIONS], "")
+        options = {key: content[key] for key in OPTIONS if key in content}
+        columns = columns_from(content.get("columns"), **options)
+    arms = content.get("arms")
+    if kind == "shared":
+        if arms:
+            raise InvalidInput("arms", "not used: a shared map has no arms, decisions bring them")
+        return SharedMap(columns)
+    if kind == "disjoint":
+        return DisjointMap(columns, _arm_names(arms))
+    return ProductMap(columns, *_table(arms, "arms"))
+
+
+def columns_from(columns: Any, **options: Any) -> Columns:
+    """The columns of a declaration: names of numbers, or the kind of each by name."""
+    if isinstance(columns, Mapping):
+        names = listed_names(list(columns), "columns")
+        kinds = [column(columns[name], f"columns[{name!r}]") for name in names]
+    else:
+        names = listed_names(columns, "columns")
+        kinds = [column("number", "columns")] * len(names)
+    return Columns(names, tuple(kinds), **options)
+
+
+def _columns(
+    columns: Any, bias: bool, missing: str, extra: str, transformer: Any
+) -> Columns | Transformed:
+    """The columns that a map is made for."""
+    if transformer is None:
+        if columns is None:
+            raise InvalidInput.expected("features", "columns, or a fitted transformer", columns)
+        return columns_from(columns, bias=bias, missing=missing, extra=extra)
+    if missing != "refuse":
+        raise InvalidInput("missing", "not used: let the transformer fill missing numbers")
+    if isinstance(columns, Mapping):
+        raise InvalidInput("columns", "pass names only: the transformer says what they become")
+    names = getattr(transformer, "feature_names_in_", ()) if columns is None else columns
+    names = listed_names([str(name) for name in names], "columns")
+    return Transformed(names, bias=bias, extra=extra, transformer=transformer)
+
+
+def _transformed(content: Mapping[str, Any], transformer: Any) -> Transformed:
+    """The columns of a map that had a transformer."""
+    if transformer is None:
         expected = "the map with its transformer: load(..., features=...)"
         raise InvalidInput.expected("features", expected, None)
-    values = {key: _frozen(value) for key, value in content.items()}
-    kept = {key: values[key] for key in ("bias", "centre", "scale")}
-    columns = Columns(values["columns"], **kept, transformer=transformer)
-    if values["kind"] == "product":
-        return ProductMap(columns, values["arms"], values["arm_columns"], values["arm_rows"])
-    return {"disjoint": DisjointMap, "shared": SharedMap}[values["kind"]](columns, values["arms"])
+    centre, scale = (
+        None if content[key] is None else tuple(map(float, content[key]))
+        for key in ("centre", "scale")
+    )
+    names, bias, extra = tuple(content["columns"]), content["bias"], content.get("extra", "refuse")
+    return Transformed(names, bias, extra, centre, scale, transformer)
 
 
-def _columns(columns: Sequence[str] | None, bias: bool, transformer: Any) -> Columns:
-    """The columns that a map is made for."""
-    if columns is not None:
-        names = listed_names(columns, "columns")
-    elif transformer is None:
-        raise InvalidInput.expected("features", "columns, or a fitted transformer", columns)
-    else:
-        names = tuple(str(name) for name in getattr(transformer, "feature_names_in_", ()))
-    return Columns(names, bias=bias, transformer=transformer)
+def _arm_names(arms: Any) -> tuple[str, ...]:
+    """The names of arms, at least one."""
+    if isinstance(arms, Mapping):
+        raise InvalidInput.expected("arms", "a list of names", arms, hint="a product has a table")
+    names = listed_names(arms, "arms")
+    if not names:
+        raise InvalidInput("arms", "at least one is needed")
+    return names
 
 
-def _frozen(value: Any) -> Any:
-    return tuple(map(_frozen, value)) if isinstance(value, list | tuple) else value
+def _table(arms: Any, where: str) -> tuple[tuple[str, ...], tuple[str, ...], Any]:
+    """Names of arms, names of what describes them, and its values, of a dict of dicts."""
+    if not isinstance(arms, Mapping) or not arms:
+        hint = "such as {'red': {'price': 0.2}}"
+        raise InvalidInput.expected(where, "a row for each arm", arms, hint=hint)
+    names = listed_names(list(arms), where)
+    places = [f"{where}[{name!r}]" for name in names]
+    for name, place in zip(names, places, strict=True):
+        if not isinstance(arms[name], Mapping) or not arms[name]:
+            expected = "an object with a number for each column"
+            raise InvalidInput.expected(place, expected, arms[name])
+    columns = listed_names(list(arms[names[0]]), places[0])
+    return names, columns, arm_values(list(arms.values()), columns, places)
+
+
+def _arm_rows(arms: Any) -> tuple[Any, tuple[str, ...]]:
+    """The rows (K, q) of what describes arms, and the names of its columns."""
+    if is_frame(arms):
+        names = tuple(frame_of(arms).columns)
+        rows = list(rows_of(arms, Wanted(names)))
+        return arm_values(rows, names, [f"arms[{k}]" for k in range(len(rows))]), names
+    values = numeric(arms, "arms", "rows of numbers")
+    if values.ndim != 2 or not np.isfinite(values).all():
+        expected = "finite rows of numbers, one for each arm"
+        raise InvalidInput.expected("arms", expected, values.shape)
+    return values.tolist(), tuple(f"arm{i}" for i in range(values.shape[1]))

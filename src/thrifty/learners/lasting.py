@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, cast, get_type_hints
 import numpy as np
 
 from thrifty.errors import InvalidInput
-from thrifty.numerics.arrays import OF_ROWS, ROW_INDICES, UNSAVED
+from thrifty.numerics.arrays import OF_ROWS, OF_THETA, ROW_INDICES, UNSAVED, Ints
 
 PART = "part"  # a named tuple of fields
 
@@ -21,7 +21,7 @@ class Field(NamedTuple):
 
     name: str
     value: Any  # an array, records, or a named tuple
-    kind: str | None  # PART, ROW_INDICES, OF_ROWS or None
+    kind: str | None  # PART, ROW_INDICES, OF_ROWS, OF_THETA or None
 
 
 def lasting_fields(state: Any, *, opened: bool) -> list[Field]:
@@ -35,16 +35,27 @@ def lasting_fields(state: Any, *, opened: bool) -> list[Field]:
     return fields
 
 
-def copy_lasting(old: Any, new: Any, where: str = "state") -> None:
-    """Carry over what lasts, where contexts are open, to a state of the same policy."""
+def copy_lasting(old: Any, new: Any, origins: Ints | None = None, where: str = "state") -> None:
+    """Carry over what lasts, where contexts are open, to a state of the same policy.
+
+    origins (blocks,): for each block of theta the one that it was, -1 for a new one, which stays as
+    it is; by default all are the same.
+    """
     pairs = zip(lasting_fields(old, opened=True), lasting_fields(new, opened=True), strict=True)
     for (name, before, kind), (_, after, _) in pairs:
         place = f"{where}.{name}"
         if kind == PART:
-            copy_lasting(before, after, place)
+            copy_lasting(before, after, origins, place)
+            continue
+        if kind == OF_THETA and origins is not None:
+            width = len(after) // len(origins)
+            blocks = after.reshape(len(origins), width, *after.shape[1:])
+            known = origins >= 0
+            blocks[known] = before.reshape(-1, width, *before.shape[1:])[origins[known]]
             continue
         if before.shape != after.shape:
             advice = "declare what is about the arms on offer as RowFloats, RowInts or RowBools"
+            advice += ", and what is about entries of theta as ThetaFloats"
             message = f"the shape {before.shape} became {after.shape}: {advice}"
             raise InvalidInput(place, message)
         after[...] = before

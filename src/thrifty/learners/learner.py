@@ -8,11 +8,12 @@ Other changes build a new state and swap it in one instruction, or are undone.
 """
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import RLock
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,15 +23,22 @@ from thrifty.compiler.references import refer
 from thrifty.display import frame, html
 from thrifty.errors import BadFile, InvalidInput, ThriftyError
 from thrifty.files import write_whole
-from thrifty.learners.changes import renumber, with_arm, with_context, without_arm, without_context
+from thrifty.learners.changes import (
+    block_origins,
+    renumber,
+    with_arm,
+    with_context,
+    without_arm,
+    without_context,
+)
 from thrifty.learners.decisions import Decision, Explanation
 from thrifty.learners.draws import Draws
-from thrifty.learners.features import FeatureMap
 from thrifty.learners.lasting import copy_lasting
 from thrifty.learners.listed import ListedArms
+from thrifty.learners.maps import FeatureMap
 from thrifty.learners.offer import Offer
 from thrifty.learners.open_contexts import OpenArms, OpenSets
-from thrifty.learners.pending import Pending, PendingDecisions
+from thrifty.learners.pending import Pending, PendingDecisions, moved
 from thrifty.learners.saving import content_of, policy_of, restore, sets_of
 from thrifty.learners.settings import LARGEST_REWARD, Settings
 from thrifty.learners.state_files import read, to_text
@@ -56,6 +64,7 @@ class Learner:
     settings : see Settings
     pending : decisions without a reward, by id
     decisions : how many decisions were made
+    unknown_levels : how many values of each category had a level that its map does not know
     state : of the policy
     """
 
@@ -85,6 +94,7 @@ class Learner:
         self._clicks = self.settings.rewards == "bernoulli"
         self.pending = PendingDecisions(self.settings.expire_after, self.settings.most_waiting)
         self.decisions = self._settled = 0  # decisions, and those rewarded or cancelled
+        self.unknown_levels: dict[str, int] = {}  # another one after each change
         self._lock, self._progress, self._draws = RLock(), Progress.new(), Draws(seed)
         self._busy = False  # whether a compiled call may have changed the state
         self._offer: Offer | None = None  # of the last decision
@@ -182,6 +192,7 @@ class Learner:
             rewards = self.settings.check_rewards(past.rewards, past.decisions)
             arguments = self._reference, *past.played, rewards, self.policy.observed_label
             direct_call(entry_for(past.function, self.state), *arguments)(*arguments)
+            self._count_unknown(past.unknown)
 
     def explain(self, decision: Decision | int, features: Any = None) -> Explanation:
         """Why an arm was chosen, and the present estimates of the arms.
@@ -214,20 +225,46 @@ class Learner:
         """
         return frame("learner.to_frame()", self.estimates())
 
-    def add_arm(self, context: str | int, features: Any, name: str | None = None) -> None:
-        """Add an arm to a context.
+    def add_arm(
+        self, context: str | int | None = None, features: Any = None, name: str | None = None
+    ) -> None:
+        """Add an arm to a context, or to a feature map.
 
-        features: (d,) numbers, or a row of a data frame, whose name is that of the arm by default;
-        or a data frame, of which each row is added, named by the index where it is of strings.
+        Listed contexts: features (d,) are numbers, or a row of a data frame, whose name is that of
+        the arm by default; or a data frame, of which each row is added, named by the index where it
+        is of strings. Feature maps: `add_arm(name)`, with the row of its table for a product. The
+        new arm is the last, and starts from the prior.
         """
         with self._lock:
+            if self.sets.open:
+                if context is not None and name is not None:
+                    raise InvalidInput(
+                        "add_arm", "an arm of a feature map has one name, no context"
+                    )
+                arm = name if context is None else context
+                self._change_map(self._map("add_arm").with_arm(arm, features))
+                return
             sets = self._listed("add_arm").sets
+            if context is None or features is None:
+                raise InvalidInput("add_arm", "pass the context and the features of the arm")
             self.change(with_arm(sets, sets.context_index(context), features, name))
 
-    def remove_arm(self, context: str | int, arm: str | int) -> None:
-        """Remove an arm; its rewards stay in the regression."""
+    def remove_arm(self, context: str | int | None = None, arm: str | int | None = None) -> None:
+        """Remove an arm of a context, or of a feature map: `remove_arm(name)`.
+
+        Its rewards stay in the regression, where other arms share its coefficients. Decisions for
+        it that are pending may still be rewarded or cancelled.
+        """
         with self._lock:
+            if self.sets.open:
+                if context is not None and arm is not None:
+                    raise InvalidInput("remove_arm", "an arm of a feature map has no context")
+                gone: Any = arm if context is None else context
+                self._change_map(self._map("remove_arm").without_arm(gone))
+                return
             arms = self._listed("remove_arm")
+            if context is None or arm is None:
+                raise InvalidInput("remove_arm", "pass the context and the arm")
             m = arms.sets.context_index(context)
             self.change(without_arm(arms.sets, m, arms.arm_index(m, arm)))
 
@@ -265,6 +302,21 @@ class Learner:
             # one instruction, which no signal handler can interrupt
             self.__dict__.update(self._attached(new, state), pending=pending)
 
+    def _change_map(self, features: FeatureMap) -> None:
+        """Continue with other arms of a feature map."""
+        with self._whole():
+            origins = block_origins(self.sets.features, features)
+            arms = OpenArms(OpenSets(features=features, capacity=self.sets.capacity))
+            state, pending, draws = self.state, self.pending, self._draws
+            if origins is not None:
+                state = self.policy.start(arms.sets, noise=self.noise, horizon=None)
+                copy_lasting(self.state, state, origins)
+                self.policy.carry_blocks(self.state, state, origins)
+                pending = moved(pending, origins)
+                draws = draws.renewed(state.ledger, self.decisions)
+            # one instruction, which no signal handler can interrupt
+            self.__dict__.update(self._attached(arms, state), pending=pending, _draws=draws)
+
     def change_policy(self, policy: Policy) -> None:
         """Continue with other parameters of the same policy; what was learned is kept."""
         if type(policy) is not type(self.policy):
@@ -276,8 +328,8 @@ class Learner:
                 policy.carry(self.state, state, renumber(self.sets, self.sets))
             else:
                 copy_lasting(self.state, state)
-            self.__dict__.update(self._attached(self.arms, state), policy=policy)
-            self._draws.renew(state.ledger, self.decisions)  # as many as it needs now
+            draws = self._draws.renewed(state.ledger, self.decisions)  # as many as it needs now
+            self.__dict__.update(self._attached(self.arms, state), policy=policy, _draws=draws)
 
     def mark(self) -> "Mark":
         """What `rewind` needs; nothing may be learned or cancelled in between."""
@@ -287,13 +339,14 @@ class Learner:
     def rewind(self, mark: "Mark") -> None:
         """Undo the decisions since a mark, as if they had never been made."""
         with self._lock:
-            for id in range(mark.attributes["decisions"], self.decisions):
+            made = self.decisions
+            vars(self).update(mark.attributes)
+            for id in range(self.decisions, made):
                 self.pending.pop(id, None)
             for array, before in mark.arrays:
                 array[...] = before
             self.pending.oldest = mark.oldest
             vars(self._draws).update(mark.draws)
-            vars(self).update(mark.attributes)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to a JSON file, from which `Learner.load` continues bit for bit."""
@@ -356,6 +409,11 @@ class Learner:
         title = f"learner: {name_of(self.policy)}, {self.arms}, {standing}"
         rank, order = self.arms.rank(columns)
         return html(title, columns, rank=rank, order=order)
+
+    def _map(self, where: str) -> FeatureMap:
+        if self.sets.features is None:
+            raise InvalidInput(where, "contexts are open: pass what is on offer to choose")
+        return cast(FeatureMap, self.sets.features)
 
     def _listed(self, where: str) -> ListedArms:
         if not isinstance(self.arms, ListedArms):
@@ -429,7 +487,15 @@ class Learner:
         entry = self._entry(id, offer, decided, self._labels[decided[1]], known)
         self.pending[id] = entry
         self.decisions = id + 1
+        if offer[3]:
+            self._count_unknown(offer[3])
         return entry[0]
+
+    def _count_unknown(self, columns: Sequence[str]) -> None:
+        """Count values with levels that are not known; a column may come several times."""
+        counts = Counter(self.unknown_levels)
+        counts.update(columns)
+        self.unknown_levels = dict(counts)
 
     def _learn(self, pending: Pending, reward: float) -> None:
         """Learn from the reward of a pending decision."""
@@ -437,6 +503,8 @@ class Learner:
         id = decision[0]
         if features is None:
             self._settle(id, self._update, self._reference, row, label, reward)
+        elif row < 0 and self.sets.open:  # its block of theta was removed: nothing is left to learn
+            del self.pending[id]
         elif self.sets.open:
             self._settle(id, self._update, self._reference, features, row, label, reward)
         else:

@@ -12,11 +12,13 @@ class Offer(NamedTuple):
     place : the context; for open contexts the block of theta (n,) of each arm, or more of them
     rows : (n,) of the arms; for open contexts their features (n, w)
     names : of the arms, if others than their own or their numbers
+    unknown : the column of each value that has a level which is not known
     """
 
     place: Any
     rows: Any
     names: tuple[str, ...] | None
+    unknown: tuple[str, ...] = ()
 
 
 class Call(NamedTuple):
@@ -35,9 +37,11 @@ class Past(NamedTuple):
     played : arrays of the arms that were played, as that function takes them
     rewards : not checked yet
     decisions : how many
+    unknown : the column of each value that has a level which is not known
     """
 
     function: Callable[..., Any]
     played: tuple[Any, ...]
     rewards: Any
     decisions: int
+    unknown: tuple[str, ...] = ()

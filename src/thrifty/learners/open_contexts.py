@@ -7,7 +7,7 @@ import numpy as np
 
 from thrifty.errors import InvalidInput
 from thrifty.learners.decisions import ArmReport, Decision
-from thrifty.learners.features import FeatureMap, whole_rows
+from thrifty.learners.maps import FeatureMap, whole_rows
 from thrifty.learners.offer import Call, Offer, Past
 from thrifty.learners.pending import MOST_ENDED, Pending
 from thrifty.learners.step import (
@@ -142,9 +142,10 @@ class OpenArms:
                 and context.dtype is _FLOAT
                 and context.flags.c_contiguous
             ):
-                return _new(Offer, (self._no_blocks, context, None))
+                return _new(Offer, (self._no_blocks, context, None, ()))
+        unknown: tuple[str, ...] = ()
         if sets.features is not None:
-            rows, blocks, row_names = sets.features.rows(context, available)
+            rows, blocks, row_names, unknown = sets.features.rows(context, available)
         elif available is not None:
             raise InvalidInput("available", "not used: pass the features of the arms on offer")
         else:
@@ -157,7 +158,7 @@ class OpenArms:
             if len(row_names) != len(rows):
                 expected = f"{len(rows)} names (one for each arm)"
                 raise InvalidInput.expected("names", expected, len(row_names))
-        return Offer(blocks, rows, row_names)
+        return Offer(blocks, rows, row_names, unknown)
 
     def _rows(self, features: Any) -> Floats:
         """Features as an array (K, d)."""
@@ -193,7 +194,7 @@ class OpenArms:
     ) -> Pending:
         """The entry of a decision that compiled code has counted."""
         row, label, gap, _, explored = decided
-        blocks, rows, names = offer
+        blocks, rows, names, _ = offer
         name = str(row) if names is None else names[row]
         # faster than Decision(...) and Pending(...), by a third of a microsecond
         decision = _new(Decision, (id, "", row, name, reason, gap, chance))
@@ -209,11 +210,12 @@ class OpenArms:
         features = self.sets.features
         if features is not None and features.arms:
             single = isinstance(arm, str | int | np.integer)
-            rows, blocks = features.played(context, [arm] if single else arm)
+            rows, blocks, _, unknown = features.played(context, [arm] if single else arm)
             rewards = [reward] if single else reward
         else:
             offer = self.offer(context, None, None)
             rows, blocks, rewards = offer.rows, offer.place[: len(offer.rows)], reward
+            unknown = offer.unknown
             if arm is not None:
                 self.check(offer)
                 wrong = isinstance(arm, bool) or not isinstance(arm, int | np.integer)
@@ -223,7 +225,7 @@ class OpenArms:
                 chosen = slice(int(arm), int(arm) + 1)
                 rows, blocks, rewards = rows[chosen].copy(), blocks[chosen], [reward]
         self.check(Offer(blocks, rows, None))
-        return Past(observe_open, (rows, blocks), rewards, len(rows))
+        return Past(observe_open, (rows, blocks), rewards, len(rows), unknown)
 
     def counted(self, pending: Pending) -> tuple[int, int, int]:
         """Only the round counts: rows change."""
@@ -239,6 +241,10 @@ class OpenArms:
                 kept = f"pending decisions and of the last {MOST_ENDED:,} others"
                 message = f"features are kept of {kept}: pass them to explain"
                 raise InvalidInput(f"decision {decision.id}", message)
+            if pending.row < 0:
+                raise InvalidInput(
+                    f"decision {decision.id}", "its arm was removed: nothing is known"
+                )
             offer = Offer(np.array([pending.row]), pending.features[None, :], (decision.name,))
         else:
             offer = self.offer(features, None, None)

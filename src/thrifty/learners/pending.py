@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from thrifty.errors import InvalidInput
 from thrifty.learners.decisions import Decision
-from thrifty.numerics.arrays import Floats
+from thrifty.numerics.arrays import Floats, Ints
 
 MOST_ENDED = 1_000  # decisions that can be explained after they were rewarded or cancelled
 
@@ -14,7 +14,9 @@ class Pending(NamedTuple):
     """A decision whose reward has not arrived."""
 
     decision: Decision
-    row: int  # of the regression, unless the arm was removed; a block of theta for open contexts
+    # of the regression, unless the arm was removed; a block of theta for open contexts, -1 if that
+    # was removed
+    row: int
     label: int
     features: Floats | None = None  # (w,) of an arm that was removed, or that nobody listed
     # context, row and vector that counted the decision, -1 where removed; None if they are still
@@ -92,6 +94,15 @@ class PendingDecisions(dict[int, Pending]):
             self.oldest += 1
         too_old = self.expire_after is not None and self.oldest + self.expire_after <= made
         return self[self.oldest] if too_old or len(self) >= self.most else None
+
+
+def moved(pending: PendingDecisions, origins: Ints) -> PendingDecisions:
+    """Pending decisions after blocks of theta came or went; origins (blocks,): where each was."""
+    places = {int(origin): block for block, origin in enumerate(origins) if origin >= 0}
+    same = PendingDecisions(pending.expire_after, pending.most, pending.oldest)
+    for id, entry in pending.items():
+        same[id] = entry._replace(row=places.get(entry.row, -1))
+    return same
 
 
 def check_decision(decision: Any) -> None:

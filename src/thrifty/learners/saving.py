@@ -9,7 +9,8 @@ import numpy as np
 from thrifty.errors import InvalidInput, UnknownName
 from thrifty.learners.decisions import Decision
 from thrifty.learners.draws import BLOCK
-from thrifty.learners.features import FeatureMap, from_json
+from thrifty.learners.features import from_json
+from thrifty.learners.maps import FeatureMap
 from thrifty.learners.open_contexts import OpenSets
 from thrifty.learners.pending import Pending
 from thrifty.learners.state_files import expect, pack, unpack
@@ -36,6 +37,7 @@ def content_of(learner: "Learner") -> dict[str, Any]:
         "state": pack(learner.state, opened=learner.sets.open),
         "draws": {"normals": normals, "uniforms": uniforms, "used": used},
         "next_id": learner.decisions,
+        "unknown_levels": learner.unknown_levels,
         "pending": [
             {
                 "decision": list(entry.decision),
@@ -76,9 +78,29 @@ def _map_of(content: dict[str, Any], given: FeatureMap | None) -> FeatureMap | N
     if described is None:
         expect(given is None, "features", "none, as in the file", given)
         return None
-    saved = from_json(described, None if given is None else given.columns.transformer)
+    transformer = None if given is None else getattr(given.columns, "transformer", None)
+    saved = from_json(_present(described), transformer)
     expect(given is None or given == saved, "features", "the same map as in the file", given)
     return saved
+
+
+def _present(described: dict[str, Any]) -> dict[str, Any]:
+    """A map as it is described now; up to version 5 of the file all columns were numbers."""
+    if described.get("transformed") or isinstance(described["columns"], dict):
+        return described
+    names, arms = described["columns"], described["arms"]
+    kinds: list[dict[str, Any]] = [{"kind": "number"} for _ in names]
+    if described["centre"] is not None:
+        scales = zip(described["centre"], described["scale"], strict=True)
+        kinds = [{"kind": "number", "mean": m, "deviation": s} for m, s in scales]
+    if described["kind"] == "product":
+        rows = [
+            dict(zip(described["arm_columns"], row, strict=True)) for row in described["arm_rows"]
+        ]
+        arms = dict(zip(arms, rows, strict=True))
+    columns = dict(zip(names, kinds, strict=True))
+    present = {"kind": described["kind"], "columns": columns, "bias": bool(described["bias"])}
+    return present if described["kind"] == "shared" else present | {"arms": arms}
 
 
 def policy_of(content: dict[str, Any], policy: Policy | None) -> Policy:
@@ -107,6 +129,12 @@ def restore(learner: "Learner", content: dict[str, Any]) -> None:
     rows = len(learner.state.ledger.chosen)
     unpack(content["state"], learner.state, opened=learner.sets.open, rows=rows)
     _restore_draws(learner, content["draws"], content["next_id"])
+    unknown = content.get("unknown_levels", {})  # from version 6 of the file on
+    counts = isinstance(unknown, dict) and all(
+        _is_index(count, 2**62) for count in unknown.values()
+    )
+    expect(counts, "unknown_levels", "a count for each column", unknown)
+    learner.unknown_levels = unknown
     for entry in content["pending"]:
         pending = _restore_pending(learner, entry)
         expect(pending.decision.id not in learner.pending, "pending", "distinct ids", entry)
@@ -138,7 +166,10 @@ def _restore_pending(learner: "Learner", entry: dict[str, Any]) -> Pending:
     removed = entry["features"] is not None  # its row is not used
     expect(removed or not sets.open, where, "features", entry)
     rows = sets.blocks if sets.open else len(sets.rows)
-    expect((removed and not sets.open) or _is_index(entry["row"], rows), where, "a row", entry)
+    # the arm of a disjoint map may be removed, with its block of theta
+    gone = entry["row"] == -1 and getattr(getattr(sets, "features", None), "kind", "") == "disjoint"
+    anywhere = gone if sets.open else removed
+    expect(anywhere or _is_index(entry["row"], rows), where, "a row", entry)
     labels = learner.policy.labels
     expect(_is_index(entry["label"], len(labels)), where, "the index of a label", entry["label"])
     features, width = None, sets.rows.shape[1]

@@ -6,8 +6,8 @@ from inspect import signature
 from typing import Any, cast, overload
 
 from thrifty.errors import InvalidInput, UnknownArgument
-from thrifty.learners.features import FeatureMap
 from thrifty.learners.learner import Learner
+from thrifty.learners.maps import FeatureMap
 from thrifty.learners.open_contexts import OpenSets
 from thrifty.learners.plain import PlainLearner
 from thrifty.learners.settings import EXPIRE, Settings, told_settings

@@ -19,7 +19,7 @@ from thrifty.files import read_whole
 from thrifty.learners.lasting import PART, lasting_fields
 from thrifty.numerics.arrays import ROW_INDICES
 
-FORMAT, VERSION = "thrifty learner", 5
+FORMAT, VERSION = "thrifty learner", 6
 WORDS = {"inf", "-inf", "nan"}  # numbers that JSON does not have
 MOST = 2**62  # of a count
 

@@ -13,7 +13,7 @@ Bools = NDArray[np.bool_]
 
 # What a field of a policy's state holds, where its type does not say it: whether it lasts
 # (learners/lasting.py), and how it is checked when it is read from a file.
-UNSAVED, OF_ROWS, ROW_INDICES = "unsaved", "of rows", "row indices"
+UNSAVED, OF_ROWS, ROW_INDICES, OF_THETA = "unsaved", "of rows", "row indices", "of theta"
 FixedFloats = Annotated[Floats, UNSAVED]  # follows from the action sets
 FixedInts = Annotated[Ints, UNSAVED]
 FixedBools = Annotated[Bools, UNSAVED]
@@ -24,6 +24,8 @@ RowFloats = Annotated[Floats, OF_ROWS]
 RowInts = Annotated[Ints, OF_ROWS]
 RowBools = Annotated[Bools, OF_ROWS]
 Rows = Annotated[Ints, ROW_INDICES]  # the same, of indices of rows
+# (d, ...) about the entries of theta; it lasts. Blocks of it go where arms of a feature map go.
+ThetaFloats = Annotated[Floats, OF_THETA]
 
 RANGE = 1e-120  # least ratio of two sizes, or of a size to 1; others could overflow when squared
 

@@ -30,6 +30,7 @@ from thrifty.numerics.arrays import (
     RowBools,
     RowFloats,
     RowInts,
+    ThetaFloats,
     WorkSpace,
 )
 from thrifty.numerics.inversion import Totals, inversion
@@ -47,12 +48,14 @@ class Regression(NamedTuple):
     rows: FixedFloats  # (k, w) the arms
     columns: FixedFloats  # (w, k) the same
     firsts: FixedInts  # (k,) the first of the w entries of theta that a row is about
-    base: Floats  # (d, w) information that no row accounts for: the ridge, pooled, removed arms
-    base_sums: Floats  # (d,) sum of x times reward over the same
+    base: (
+        ThetaFloats  # (d, w) information that no row accounts for: the ridge, pooled, removed arms
+    )
+    base_sums: ThetaFloats  # (d,) sum of x times reward over the same
     pulls: RowInts  # (k,) rewards seen
     sums: RowFloats  # (k,) of these rewards
-    inverse: Floats  # (d, w) V^-1, or the pseudo-inverse
-    theta: Floats  # (d,) theta_hat
+    inverse: ThetaFloats  # (d, w) V^-1, or the pseudo-inverse
+    theta: ThetaFloats  # (d,) theta_hat
     means: RowFloats  # (k,) <x, theta_hat>
     norms: RowFloats  # (k,) ||x||^2 in V^-1
     outside: RowBools  # (k,) whether an arm lies outside the span of V
@@ -126,6 +129,16 @@ def carry_regression(old: Regression, new: Regression, where: Ints) -> None:
     np.add.at(new.sums, where[~based], old.sums[~based])
     new.totals[0].ridge = old.totals[0].ridge
     rebuild(new)
+
+
+def start_blocks(regression: Regression, blocks: Ints) -> None:
+    """Blocks of theta that nothing is known about, beside others that are copied."""
+    width = regression.base.shape[1]
+    for block in blocks:
+        entries = slice(block * width, (block + 1) * width)
+        regression.base[entries] = regression.totals[0].ridge * np.eye(width)
+        regression.base_sums[entries] = 0.0
+    rebuild(regression)
 
 
 def observe_removed(regression: Regression, features: Floats, reward: float) -> None:

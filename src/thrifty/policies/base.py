@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from thrifty.errors import MissingInput, UnknownName
-from thrifty.numerics.arrays import Floats
+from thrifty.numerics.arrays import Floats, Ints
 from thrifty.numerics.regression import (
     Regression,
     carry_regression,
     observe_removed,
+    start_blocks,
     start_regression,
 )
 from thrifty.policies.shared.ledger import Renumbering, carry_ledger
@@ -128,6 +129,13 @@ class Policy:
         carry_ledger(old.ledger, new.ledger, renumbering)
         if "regression" in old._fields:
             carry_regression(old.regression, new.regression, renumbering.regression_rows)
+
+    def carry_blocks(self, old: Any, new: Any, origins: Ints) -> None:
+        """Complete the state for other blocks of theta, to which what lasts is copied.
+
+        origins (blocks,): for each block the one that it was, -1 for a new one.
+        """
+        start_blocks(new.regression, np.flatnonzero(origins < 0))
 
     def learn_removed(self, state: Any, features: Floats, reward: float) -> None:
         """Learn from the late reward of an arm that was removed; features (d,)."""

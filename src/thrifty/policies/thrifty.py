@@ -25,7 +25,7 @@ import numpy as np
 
 from thrifty.compiler.compilation import kernel
 from thrifty.compiler.records import Record, Records
-from thrifty.numerics.arrays import Floats, Ints, RowFloats, RowInts, Rows
+from thrifty.numerics.arrays import Floats, Ints, RowFloats, RowInts, Rows, ThetaFloats
 from thrifty.numerics.regression import (
     Regression,
     observe,
@@ -113,6 +113,11 @@ class Thrifty(Policy):
         new.model[:] = old.model
         new.responses[:] = old.responses
 
+    def carry_blocks(self, old: "State", new: "State", origins: Ints) -> None:
+        super().carry_blocks(old, new, origins)
+        _forget_blocks(old, new.model, origins)
+        new.schedule[0].epoch = 0  # log det V has changed
+
     def learn_removed(self, state: "State", features: Floats, reward: float) -> None:
         super().learn_removed(state, features, reward)
         state.responses[:] += reward * features
@@ -151,7 +156,7 @@ class State(NamedTuple):
     ledger: Ledger
     regression: Regression
     model: Records  # (1,) of Model
-    responses: Floats  # (d,) sum of x times reward
+    responses: ThetaFloats  # (d,) sum of x times reward
     schedule: Records  # (1,) of Schedule
     values: Values
     noise: float  # as given
@@ -210,6 +215,22 @@ def _learn(state: State, row: int, label: int, reward: float) -> None:
 def _count_reward(model: Records, reward: float, kept: float) -> None:
     model[0].squares = kept * model[0].squares + reward * reward
     model[0].rewards = kept * model[0].rewards + 1.0
+
+
+def _forget_blocks(state: State, model: Records, origins: Ints) -> None:
+    """Take out of a model the rewards that blocks of theta which are gone explain.
+
+    The squared residuals, and how many rewards the noise is estimated from, stay as they were.
+    """
+    regression, width = state.regression, state.regression.inverse.shape[1]
+    ridge = regression.totals[0].ridge
+    for block in set(range(regression.theta.size // width)) - set(origins.tolist()):
+        entries = slice(block * width, (block + 1) * width)
+        theta = regression.theta[entries]
+        explained = ridge * (theta @ theta) + state.responses[entries] @ theta
+        determined = (1.0 - ridge * np.diag(regression.inverse[entries])).clip(0.0).sum()
+        model[0].squares = max(0.0, model[0].squares - explained)
+        model[0].rewards = max(0.0, model[0].rewards - determined)
 
 
 @kernel
