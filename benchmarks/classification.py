@@ -17,7 +17,7 @@ OF_SKLEARN = {
     "digits": datasets.load_digits,
 }
 MOST_ROWS = 10_000  # of a permutation
-FEWEST, MOST, NUMBERS = 10, 200, 3_000_000  # permutations, and numbers in all of them
+FEWEST, MOST, NUMBERS = 20, 200, 8_000_000  # permutations, and numbers in all of them
 
 
 class Errors(NamedTuple):

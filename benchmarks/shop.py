@@ -288,7 +288,8 @@ def _explained() -> str:
         f"offers of which one goes after a third and one comes after a half; after two thirds "
         f"{CHANGED:.0%} of the coefficients change. A click is known at a random moment of a visit "
         f"of up to {LATEST:,} decisions, and that there is none at its end. Clicks are means over "
-        f"worlds; ratios have standard errors of paired differences. The best offer for each "
+        f"worlds; ratios have standard errors of paired differences. The default mellowness of "
+        f"`--regcbopt` is {REGCB[0].split()[-1]}. The best offer for each "
         f"visitor would get {best:,.0f} clicks, a random one {uniform:,.0f}."
     )
 
