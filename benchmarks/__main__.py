@@ -20,6 +20,7 @@ NAMES = [
     "latency",
     "open_contexts",
     "real_data",
+    "shop",
     "oam_knobs",
     "warm_start",
     "growth",

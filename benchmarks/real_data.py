@@ -1,116 +1,158 @@
 """Errors of open policies on real data: classification as a bandit, with disjoint arms.
 
-Rows come in random order. The learner sees the features of a row, names a class, and is told
-whether that was right.
+Rows come in random order. Three sets are scikit-learn's, the others are read from a wheel (`keel`).
+Results are kept in the folder `real-data`, so that a run can be interrupted. They are computed
+again when the code that decides them has changed.
 """
 
-import math
-from collections.abc import Callable
+import inspect
+import json
 from concurrent.futures import ProcessPoolExecutor
-from typing import NamedTuple
+from itertools import product
+from pathlib import Path
+from typing import Any
 
 import numpy as np
-from sklearn import datasets
 
 import thrifty as th
+from benchmarks import classification, keel
+from benchmarks.classification import MOST_ROWS, OF_SKLEARN, Errors, load, permutations
+from benchmarks.paired import Ratio, geometric_mean, paired, standard_error
+from thrifty.compiler.fingerprints import compiled_files, fingerprint, result_files, versions
+from thrifty.files import make_folder, slug, write_whole
 
 TITLE = "Errors on real data"
-DATA: dict[str, tuple[Callable[..., tuple[np.ndarray, np.ndarray]], int]] = {
-    "wine": (datasets.load_wine, 200),
-    "breast cancer": (datasets.load_breast_cancer, 200),
-    "digits": (datasets.load_digits, 20),
-}
+OF_KEEL = (
+    "led7digit",
+    "vehicle",
+    "vowel",
+    "german",
+    "contraceptive",
+    "titanic",
+    "segment",
+    "splice",
+    "chess",
+    "spambase",
+    "texture",
+    "optdigits",
+    "mushroom",
+    "satimage",
+    "marketing",
+    "penbased",
+    "magic",
+    "letter",
+)
 OWN = "thrifty"
 POLICIES = (
     OWN,
+    "linucb:width=alpha,alpha=0.5",
     "linucb:width=alpha,alpha=1",
     "linucb:width=alpha,alpha=2",
-    "vids",
     "lints",
-    "lints:scale=0.5",
+    "vids",
     "squarecb",
     "squarecb:c=100",
-    "egreedy",
     "greedy",
 )
-
-
-class Errors(NamedTuple):
-    """Over permutations: the rates of wrong classes, and of rounds that are not greedy."""
-
-    wrong: np.ndarray
-    explored: np.ndarray
+FOLDER = Path("real-data")
+Found = dict[str, dict[str, Errors]]  # by set and policy
 
 
 def measure() -> str:
-    """Mean error rates with standard errors, in brackets the share of rounds that explore."""
+    """Error rates on each set, and all policies relative to the best one."""
+    names, missing = list(OF_SKLEARN), ""
+    try:
+        keel.wheel()  # once, before several processes want it
+        names += OF_KEEL
+    except keel.NoData as error:
+        missing = f"\n\nOnly the sets of scikit-learn: {error}."
     with ProcessPoolExecutor() as pool:
-        found = {
-            data: dict(
-                zip(POLICIES, pool.map(_errors, POLICIES, [data] * len(POLICIES)), strict=True)
-            )
-            for data in DATA
-        }
+        tasks = list(product(names, POLICIES))
+        results = pool.map(kept, *zip(*tasks, strict=True))
+        played = dict(zip(tasks, results, strict=True))
+    found = {name: {policy: played[name, policy] for policy in POLICIES} for name in names}
+    return report(found) + missing
+
+
+def report(found: Found) -> str:
+    """A table of the sets, and one of the policies over all sets."""
+    ratios = {name: _against_the_best(results) for name, results in found.items()}
     lines = [
-        f"| policy | {' | '.join(_described(data) for data in DATA)} |",
-        f"|---|{'---:|' * len(DATA)}",
+        f"| data | rows, columns, classes | permutations | {' | '.join(POLICIES)} | best "
+        f"| {OWN} / best |",
+        f"|---|---|---:|{'---:|' * len(POLICIES)}---|---:|",
     ]
-    for policy in POLICIES:
-        cells = (_cell(found[data][policy]) for data in DATA)
-        lines.append(f"| `{policy}` | {' | '.join(cells)} |")
-    lines.append(
-        f"| {OWN} / the best rival | {' | '.join(_against(own) for own in found.values())} |"
-    )
-    permutations = ", ".join(f"{count} of {data}" for data, (_, count) in DATA.items())
+    for name, results in found.items():
+        cells = (_cell(results[policy]) for policy in POLICIES)
+        lines.append(
+            f"| {name} | {_size(name)} | {len(results[OWN].wrong)} | {' | '.join(cells)} "
+            f"| {_best(results)} | {ratios[name][OWN]:bold} |"
+        )
     lines += [
         "",
-        "Share of wrong classes in one pass (rows, columns, classes), and the share of rounds that "
-        f"were not greedy. Permutations: {permutations}; policies see the same ones.",
+        "Share of wrong classes in one pass with its standard error over permutations, and in "
+        "brackets the share of rounds that were not greedy. Policies see the same permutations, of "
+        f"which at most {MOST_ROWS:,} rows are played. Columns of categories count as one column "
+        "per category. The last column has the standard error of paired differences.",
+        "",
+        f"| policy | error / best, geometric mean of {len(found)} sets | worst | worst set |",
+        "|---|---:|---:|---|",
     ]
+    for policy in POLICIES:
+        own = {name: of_policies[policy] for name, of_policies in ratios.items()}
+        worst = max(own, key=lambda name: own[name].value)
+        mean = geometric_mean(list(own.values()))
+        lines.append(f"| `{policy}` | {mean:bold} | {own[worst]} | {worst} |")
     return "\n".join(lines)
 
 
-def _described(data: str) -> str:
-    values, classes = DATA[data][0](return_X_y=True)
-    return f"{data} ({len(values):,}, {values.shape[1]}, {len(set(classes.tolist()))})"
+def _size(name: str) -> str:
+    values, classes = load(name)
+    return f"{len(values):,}, {values.shape[1]}, {classes.max() + 1}"
 
 
 def _cell(errors: Errors) -> str:
-    error = errors.wrong.std(ddof=1) / math.sqrt(len(errors.wrong))
+    error = standard_error(errors.wrong)
     return f"{errors.wrong.mean():.4f} ± {error:.4f} ({errors.explored.mean():.3f})"
 
 
-def _against(found: dict[str, Errors]) -> str:
-    """The ratio to the best rival, with the standard error of paired differences."""
-    best = min(
-        (policy for policy in found if policy != OWN), key=lambda one: found[one].wrong.mean()
-    )
-    mine, rival = found[OWN].wrong, found[best].wrong
-    ratio = mine.mean() / rival.mean()
-    error = (mine / rival.mean() - ratio * rival / rival.mean()).std(ddof=1) / math.sqrt(len(mine))
-    return f"**{ratio:.3f}** ± {error:.3f}"
+def _best(results: dict[str, Errors]) -> str:
+    return min(results, key=lambda policy: results[policy].wrong.mean())
 
 
-def _errors(spec: str, data: str) -> Errors:
-    load, count = DATA[data]
-    values, classes = load(return_X_y=True)
-    arms = [str(one) for one in range(int(classes.max()) + 1)]
-    columns = [f"x{i}" for i in range(values.shape[1])]
-    features = th.features.disjoint(arms, columns).fit(values)
-    found = [_play(spec, features, values, classes, seed) for seed in range(count)]
-    return Errors(*np.array(found).T)
+def _against_the_best(results: dict[str, Errors]) -> dict[str, Ratio]:
+    """The error of each policy over that of the best one, which may be the policy itself."""
+    best = results[_best(results)].wrong
+    return {policy: paired(errors.wrong, best) for policy, errors in results.items()}
 
 
-def _play(
-    spec: str, features: th.features.FeatureMap, values: np.ndarray, classes: np.ndarray, seed: int
-) -> tuple[float, float]:
-    """The shares of errors and of exploration in a pass over the rows, in an order of their own."""
-    learner = th.policy(spec).learner(features=features, rewards="bernoulli", seed=seed)
-    wrong = explored = 0
-    for row in np.random.default_rng(seed).permutation(len(values)):
-        decision = learner.choose(values[row])
-        right = decision.arm == classes[row]
-        learner.learn(decision, float(right))
-        wrong += not right
-        explored += decision.gap > 0
-    return wrong / len(values), explored / len(values)
+def kept(name: str, policy: str) -> Errors:
+    """The errors of a policy on a set: from the folder, or computed and put there."""
+    count = permutations(*load(name)[0].shape)
+    identity = {"data": name, "policy": policy, "permutations": count, "code": _code(policy)}
+    path = FOLDER / slug(name) / f"{slug(policy)}.json"
+    if (errors := _read(path, identity)) is None:
+        errors = classification.errors(name, policy, count)
+        lists = {field: values.tolist() for field, values in errors._asdict().items()}
+        make_folder(path.parent)
+        write_whole(path, json.dumps({"identity": identity, **lists}))
+    return errors
+
+
+def _read(path: Path, identity: dict[str, Any]) -> Errors | None:
+    """The errors in a file, if it is there and they are those of the identity."""
+    if not path.exists():
+        return None
+    content = json.loads(path.read_text())
+    if content.pop("identity") != identity:
+        return None
+    return Errors(**{field: np.array(values) for field, values in content.items()})
+
+
+def _code(policy: str) -> str:
+    """A hash of the code that decides results: what all share, the policy's own, the data's."""
+    kinds = type(th.policy(policy)).__mro__
+    own = [inspect.getfile(kind) for kind in kinds if kind.__module__.startswith("thrifty.")]
+    learners = [path for path in compiled_files() if path.parent.name == "learners"]
+    modules = [Path(module.__file__) for module in (classification, keel)]
+    return fingerprint([*result_files(), *learners, *map(Path, own), *modules], *versions())
