@@ -512,7 +512,8 @@ class Learner:
 
     def _cancel(self, pending: Pending) -> None:
         """Uncount a pending decision."""
-        arguments = self._reference, *self.arms.counted(pending), pending.explored
+        counts = *self.arms.counted(pending), pending.explored
+        arguments = self._reference, *counts, *self.arms.played(pending)
         call = direct_call(entry_for(undo, self.state), *arguments)
         self._settle(pending.decision.id, call, *arguments)
 

@@ -106,6 +106,11 @@ class ListedArms:
         m = self._offers[pending.decision.context].place
         return m, pending.row, int(self.sets.vector_ids[pending.row])
 
+    def played(self, pending: Pending) -> tuple[Floats, int]:
+        """The features (d,) of a pending decision's arm, and its block of theta."""
+        features = self.sets.rows[pending.row] if pending.features is None else pending.features
+        return features.copy(), 0
+
     def moved(self, pending: Pending, renumbering: Renumbering) -> Pending:
         """A pending decision after a change of action sets."""
         context, row, vector = self.counted(pending)

@@ -231,6 +231,11 @@ class OpenArms:
         """Only the round counts: rows change."""
         return 0, -1, -1
 
+    def played(self, pending: Pending) -> tuple[Floats, int]:
+        """The features (w,) of a pending decision's arm, and its block of theta."""
+        assert pending.features is not None
+        return pending.features, pending.row
+
     def reports(
         self, learner: "Learner", decision: Decision, features: Any
     ) -> tuple[ArmReport, ...]:

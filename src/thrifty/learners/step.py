@@ -14,7 +14,15 @@ from thrifty.compiler.compilation import compiled, kernel
 from thrifty.compiler.records import Record, Records
 from thrifty.numerics.arrays import Floats, Ints
 from thrifty.policies.shared.ledger import record_choice, record_round
-from thrifty.policies.shared.stubs import Choice, choose, learn, probability, value
+from thrifty.policies.shared.stubs import (
+    Choice,
+    choose,
+    expect,
+    learn,
+    probability,
+    value,
+    withdraw,
+)
 
 LARGEST_FEATURE = 1e60  # products of features, and their sums, stay far from overflow
 # row, label index, estimated gap, probability, exploration rounds that it counts for
@@ -50,6 +58,7 @@ def decide(reference: Any, context: int, arms: Ints) -> Decided:
     choice = choose(state, context, arms)
     _report(state, progress, context, arms, choice, explored)
     record_choice(state.ledger, context, choice.row)
+    expect(state, choice.row)
     last = progress[0]
     return choice.row, choice.label, last.gap, last.probability, last.explored
 
@@ -77,6 +86,7 @@ def decide_open(reference: Any, blocks: Ints, features: Floats) -> Decided:
     choice = choose(state, 0, arms)
     _report(state, progress, 0, arms, choice, explored)
     record_round(ledger, 0)
+    expect(state, choice.row)
     last = progress[0]
     return choice.row, choice.label, last.gap, last.probability, last.explored
 
@@ -121,6 +131,7 @@ def observe_listed(reference: Any, rows: Ints, rewards: Floats, label: int) -> N
     for n in range(rows.size):
         context = np.searchsorted(offsets, rows[n], side="right") - 1
         record_choice(state.ledger, context, rows[n])
+        expect(state, rows[n])
         learn(state, rows[n], label, rewards[n])
 
 
@@ -132,7 +143,9 @@ def observe_open(
     state = reference.target.state
     for n in range(rewards.size):
         record_round(state.ledger, 0)
-        learn(state, _spare_row(state, features[n], blocks[n]), label, rewards[n])
+        row = _spare_row(state, features[n], blocks[n])
+        expect(state, row)
+        learn(state, row, label, rewards[n])
 
 
 @kernel
@@ -147,9 +160,23 @@ def _spare_row(state: Any, features: Floats, block: int) -> int:
 
 
 @compiled
-def undo(reference: Any, context: int, row: int, vector: int, explored: int) -> None:
-    """Uncount a choice where it was counted; -1 where that was removed since."""
-    ledger = reference.target.state.ledger
+def undo(
+    reference: Any,
+    context: int,
+    row: int,
+    vector: int,
+    explored: int,
+    features: Floats,
+    block: int,
+) -> None:
+    """Uncount a choice where it was counted; -1 where that was removed since.
+
+    The arm has features (w,) about a block of theta; -1 if that was removed, too.
+    """
+    state = reference.target.state
+    ledger = state.ledger
+    if block >= 0:
+        withdraw(state, features, block * features.size)
     if vector >= 0:
         ledger.played[vector] -= 1
     if row >= 0:

@@ -48,9 +48,7 @@ class Regression(NamedTuple):
     rows: FixedFloats  # (k, w) the arms
     columns: FixedFloats  # (w, k) the same
     firsts: FixedInts  # (k,) the first of the w entries of theta that a row is about
-    base: (
-        ThetaFloats  # (d, w) information that no row accounts for: the ridge, pooled, removed arms
-    )
+    base: ThetaFloats  # (d, w) information that no row accounts for: ridge, pooled, removed arms
     base_sums: ThetaFloats  # (d,) sum of x times reward over the same
     pulls: RowInts  # (k,) rewards seen
     sums: RowFloats  # (k,) of these rewards

@@ -20,7 +20,7 @@ from thrifty.errors import InvalidInput
 from thrifty.numerics.arrays import Floats, Ints, positive_number
 from thrifty.numerics.streams import Streams
 from thrifty.policies.shared.ledger import record_choice
-from thrifty.policies.shared.stubs import choose, learn
+from thrifty.policies.shared.stubs import choose, expect, learn
 from thrifty.problem.instances import Instance
 from thrifty.problem.specs import parsed, split_parameters
 
@@ -191,6 +191,7 @@ def _loop(game: Game, stop: int) -> None:
             uniforms[i] = uniform_stream.random()
         choice = choose(state, context, truth.rows[offsets[context] : offsets[context + 1]])
         record_choice(ledger, context, choice.row)
+        expect(state, choice.row)
         learn(state, choice.row, choice.label, draw_reward(truth, choice.row, rewards))
         gap = truth.gaps[choice.row]
         score_round(score, choice.label, gap, counters[0].rounds, ledger.chosen)

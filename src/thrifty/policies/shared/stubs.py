@@ -3,7 +3,8 @@
 A policy registers a function of its own for each with `@implements(stub, StateType)`. Compiled code
 picks it by the type of the state when it is compiled, plain Python when it is called. `learn` and
 `value` have defaults for states with a field `regression`. The default of `probability` is 1 for
-policies that draw no random numbers, and NaN, that is, unknown, for others.
+policies that draw no random numbers, and NaN, that is, unknown, for others. `expect` and `withdraw`
+do nothing by default: they are for policies that count what pending decisions will tell.
 """
 
 import math
@@ -13,7 +14,7 @@ from typing import Any, NamedTuple, cast
 from numba.extending import overload
 
 from thrifty.compiler.compilation import JIT, kernel
-from thrifty.numerics.arrays import Ints
+from thrifty.numerics.arrays import Floats, Ints
 from thrifty.numerics.regression import observe
 
 
@@ -48,6 +49,16 @@ def probability(state: Any, context: int, arms: Ints, row: int) -> float:
     return cast(float, _implementation("probability", type(state))(state, context, arms, row))
 
 
+def expect(state: Any, row: int) -> None:
+    """Count a decision for a row, whose reward may come later; called for each before `learn`."""
+    _implementation("expect", type(state))(state, row)
+
+
+def withdraw(state: Any, features: Floats, first: int) -> None:
+    """Uncount a decision that will get no reward: its arm had features (w,) about theta[first:]."""
+    _implementation("withdraw", type(state))(state, features, first)
+
+
 def implements(
     stub: Callable[..., Any], state_type: type
 ) -> Callable[[Implementation], Implementation]:
@@ -79,9 +90,23 @@ def _certain_or_unknown(state: Any, context: int, arms: Ints, row: int) -> float
     return 1.0 if state.ledger.normals.size + state.ledger.uniforms.size == 0 else math.nan
 
 
+@kernel
+def _expect_nothing(state: Any, row: int) -> None:
+    pass
+
+
+@kernel
+def _withdraw_nothing(state: Any, features: Floats, first: int) -> None:
+    pass
+
+
 def _implementation(stub: str, state_type: type) -> Implementation:
     """What a stub stands for; LookupError if there is nothing."""
-    defaults: dict[str, Implementation] = {"probability": _certain_or_unknown}
+    defaults: dict[str, Implementation] = {
+        "probability": _certain_or_unknown,
+        "expect": _expect_nothing,
+        "withdraw": _withdraw_nothing,
+    }
     if "regression" in getattr(state_type, "_fields", ()):
         defaults |= {"learn": _learn_by_regression, "value": _value_by_regression}
     registered = _IMPLEMENTATIONS.get((stub, state_type))
@@ -100,5 +125,5 @@ def _register(stub: Callable[..., Any]) -> None:
 
 
 if JIT:
-    for _stub in (choose, learn, value, probability):
+    for _stub in (choose, learn, value, probability, expect, withdraw):
         _register(_stub)
