@@ -33,6 +33,7 @@ if TYPE_CHECKING:  # the same names as in _NAMES
     from thrifty.policies import LinMED as LinMED
     from thrifty.policies import LinTS as LinTS
     from thrifty.policies import LinUCB as LinUCB
+    from thrifty.policies import Penalty as Penalty
     from thrifty.policies import Policy as Policy
     from thrifty.policies import SquareCB as SquareCB
     from thrifty.policies import Thrifty as Thrifty
@@ -55,8 +56,8 @@ _NAMES = {
     "thrifty.learners.decisions": "Decision Explanation",
     "thrifty.learners.learner": "Learner",
     "thrifty.learners.start": "learner",
-    "thrifty.policies": "DEL EGreedy EndOA Greedy IDS LinMED LinTS LinUCB OAM OSSB Policy SOLID "
-    "SquareCB Thrifty VIDS policy",
+    "thrifty.policies": "DEL EGreedy EndOA Greedy IDS LinMED LinTS LinUCB OAM OSSB Penalty Policy "
+    "SOLID SquareCB Thrifty VIDS policy",
     "thrifty.problem.action_sets": "ActionSets",
     "thrifty.problem.catalog": "instance",
     "thrifty.problem.instances": "Instance",

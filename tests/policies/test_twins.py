@@ -30,6 +30,8 @@ SINGLE = [
 PAIRS = [
     (th.Thrifty(), twins_of_information.ThriftyTwin()),
     (th.Thrifty(noise="known", caution=1), twins_of_information.ThriftyTwin(False, 1)),
+    (th.Penalty(), twins_of_information.PenaltyTwin()),
+    (th.Penalty(noise="known"), twins_of_information.PenaltyTwin(estimate=False)),
     (th.Greedy(), twins.GreedyTwin()),
     (th.EGreedy(), twins.EGreedyTwin()),
     (th.LinUCB(), twins.LinUCBTwin()),

@@ -1,5 +1,5 @@
 """Slow twins of the policies that weigh what the data say against alternatives: ids, solid,
-thrifty.
+thrifty, penalty.
 """
 
 import math
@@ -162,6 +162,52 @@ class ThriftyTwin(Twin):
         same = (U == 0).all(axis=1)
         z = gaps / np.where(same, 1, errors)
         return np.where(same, 0, errors * norm.pdf(z) - (1 - self.caution) * gaps * norm.sf(z))
+
+
+class PenaltyTwin(ThriftyTwin):
+    """All questions of all contexts at once, from the same model."""
+
+    def start(self, *args, **kwargs):
+        super().start(*args, **kwargs)
+        self.visits = np.zeros(self.sets.contexts)
+        self.price, self.gained, self.next = None, 0.0, 0.0
+
+    def decide(self):
+        uniform = self.uniforms.random()
+        self.visits[self.context] += 1
+        if self.t >= self.next or self.gained >= 0.03 * max(1, self.d / 4):
+            self.fit()
+            self.gained, self.next = 0.0, 1.02 * self.t
+            self.price = sum(map(self.questions, np.flatnonzero(self.visits)))
+        means, norms = self.means(), self.norms()
+        greedy = self.argmax(means)
+        worth = [
+            self.t * (x @ self.price @ x) / (1 + n) for x, n in zip(self.X, norms, strict=True)
+        ]
+        values = [means[row] + worth[row] for row in self.offered]
+        equal = [
+            row for row, value in zip(self.offered, values, strict=True) if value == max(values)
+        ]
+        row = equal[int(uniform * len(equal))]
+        self.gained += math.log1p(norms[row])
+        return row, "explore" if means[row] < means[greedy] else "exploit"
+
+    def questions(self, m):
+        """The price of information for the questions of a context."""
+        first, stop = self.sets.offsets[m : m + 2]
+        means, inverse, visits = self.means()[first:stop], np.linalg.inv(self.V), self.visits[m]
+        best = int(np.argmax(means))
+        rows, price = self.X[first:stop], np.zeros((self.d, self.d))
+        norms = np.array([x @ inverse @ x for x in rows])
+        levels = 6.25 + 2 * np.log(1 + visits * norms / 1000)
+        bounds = means + self.noise * np.sqrt(levels * norms)
+        for x, mean, bound in zip(rows, means, bounds, strict=True):
+            along = inverse @ (rows[best] - x)
+            error = self.noise * math.sqrt(max(0.0, (rows[best] - x) @ along))
+            if bound > bounds[best] and error > 0:
+                weight = norm.pdf((means[best] - mean) / error) / (2 * error)
+                price += visits / self.t * weight * self.noise**2 * np.outer(along, along)
+        return price
 
 
 class SOLIDTwin(Twin):

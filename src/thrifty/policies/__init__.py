@@ -19,14 +19,15 @@ from thrifty.policies.lints import LinTS as LinTS
 from thrifty.policies.linucb import LinUCB as LinUCB
 from thrifty.policies.oam import OAM as OAM
 from thrifty.policies.ossb import OSSB as OSSB
+from thrifty.policies.penalty import Penalty as Penalty
 from thrifty.policies.solid import SOLID as SOLID
 from thrifty.policies.squarecb import SquareCB as SquareCB
 from thrifty.policies.thrifty import Thrifty as Thrifty
 from thrifty.policies.vids import VIDS as VIDS
 from thrifty.problem.specs import first_paragraph, split_parameters
 
-_KINDS: tuple[type[Policy], ...] = (Thrifty, OAM, LinUCB, LinTS, IDS, VIDS, SOLID, OSSB, LinMED)
-_KINDS += (SquareCB, Greedy, EGreedy, EndOA, DEL)
+_KINDS: tuple[type[Policy], ...] = (Thrifty, Penalty, OAM, LinUCB, LinTS, IDS, VIDS, SOLID, OSSB)
+_KINDS += (LinMED, SquareCB, Greedy, EGreedy, EndOA, DEL)
 POLICIES = {kind.name: kind for kind in _KINDS}
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 # Okabe and Ito's colours, which suit colour-blind readers, and others; the bound is black.
 COLOURS = {
     "thrifty": "#5F0F40",
+    "penalty": "#A8326E",
     "oam": "#0072B2",
     "linucb": "#D55E00",
     "lints": "#009E73",
