@@ -100,11 +100,9 @@ def test_clicks_of_who_knows_everything_and_nothing():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("policy", ["linucb:width=alpha,alpha=0.5", "--regcbopt --mellowness 0.1"])
-def test_players_learn(policy, monkeypatch):
-    if policy in shop.OF_VOWPAL:
-        pytest.importorskip("vowpalwabbit")
+def test_players_learn(monkeypatch):
     monkeypatch.setattr(shop, "VISITORS", 6000)
+    policy = "linucb:width=alpha,alpha=0.5"
     clicks = [shop.clicks(policy, STAYS, seed) for seed in range(3)]
     best, uniform = shop._bounds([shop.world(seed, STAYS) for seed in range(3)])
     assert uniform + 0.15 * (best - uniform) < np.mean(clicks) < best

@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 import numpy as np
 import pandas
+import polars
 import pyarrow
 import pytest
 from sklearn.compose import ColumnTransformer
@@ -27,10 +28,6 @@ ROW = {"age": 31.5, "income": 28_000, "country": "FR", "member": True}
 Visitor = namedtuple("Visitor", ROW)
 
 
-def polars():
-    return pytest.importorskip("polars")
-
-
 # a row with names, in every form; the last three are several rows, too
 FORMS = {
     "dict": dict,
@@ -39,12 +36,12 @@ FORMS = {
     "namedtuple": lambda row: namedtuple("Row", row)(**row),
     "series": lambda row: pandas.Series(row, dtype=object),
     "pandas": lambda row: pandas.DataFrame([row]),
-    "polars": lambda row: polars().DataFrame([row], strict=False),
+    "polars": lambda row: polars.DataFrame([row], strict=False),
     "arrow": lambda row: pyarrow.Table.from_pylist([row]),
 }
 FRAMES = {
     "pandas": pandas.DataFrame,
-    "polars": lambda rows: polars().DataFrame(rows),
+    "polars": polars.DataFrame,
     "arrow": pyarrow.Table.from_pylist,
 }
 
@@ -328,7 +325,7 @@ def test_what_is_no_row_is_refused(context, message):
 
 def test_data_frames_that_are_not_in_memory_are_refused():
     with pytest.raises(th.InvalidInput, match="a data frame of pandas, polars or Arrow in memory"):
-        learner().choose(polars().DataFrame([ROW]).lazy())
+        learner().choose(polars.DataFrame([ROW]).lazy())
 
 
 @pytest.mark.parametrize("make", [list, *FRAMES.values()], ids=["rows", *FRAMES])

@@ -12,7 +12,7 @@ from thrifty.policies import POLICIES
 
 VARIANTS = [*OPEN, "thrifty:noise=known,caution=1", "linucb:width=anytime", "vids:draws=anew"]
 VARIANTS += [f"{spec}{',' if ':' in spec else ':'}forgetting=50" for spec in OPEN]
-ROOM = (17, 33, 65)  # room is made for these
+ROOM = (16, 17, 32, 33, 64, 65)  # there is just room for these, or room is made
 GROWING = [count for count in range(1, 71) for _ in range(60 if count in ROOM else 2)]
 SHRINKING = list(range(70, 0, -7))
 

@@ -105,7 +105,7 @@ def test_it_works_in_a_browser():
 def tools():
     """What makes the types, from npm."""
     if not node.get_tools():
-        pytest.skip(node.NO_TOOLS)
+        pytest.fail(node.NO_TOOLS)
 
 
 def test_the_description_is_that_of_the_service():
