@@ -18,7 +18,7 @@ class _Bare(str):
 
 
 NOTHING = _Bare("nothing")
-MOST_LISTED = 20  # names of which all are listed; of more only FEW
+MOST_LISTED = 25  # names of which all are listed; of more only FEW
 FEW = 5
 MOST_COMPARED = 10_000  # names that are searched for a similar one
 

@@ -9,7 +9,15 @@ import numpy as np
 
 def main():
     kind, seconds, seed = sys.argv[1], float(sys.argv[2]), int(sys.argv[3])
-    attack = import_module(f"tests.fuzz.{kind}").attack
+    module = import_module(f"tests.fuzz.{kind}")
+    try:
+        print(f"{attacked(module.attack, kind, seconds, seed)} attacks")
+    finally:
+        getattr(module, "finish", lambda: None)()
+
+
+def attacked(attack, kind, seconds, seed):
+    """Attack for some seconds; returns how often."""
     attack(np.random.default_rng([seed, 0]))  # compiles, which does not count
     count, begun = 1, time.monotonic()
     while time.monotonic() - begun < seconds:
@@ -19,7 +27,7 @@ def main():
             print(f"attack {kind} failed with default_rng([{seed}, {count}])", file=sys.stderr)
             raise
         count += 1
-    print(f"{count} attacks")
+    return count
 
 
 if __name__ == "__main__":

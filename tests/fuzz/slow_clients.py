@@ -1,6 +1,5 @@
 """Attack: connections that are slow, silent or greedy, while others must be answered in time."""
 
-import atexit
 import socket
 import struct
 import tempfile
@@ -44,11 +43,14 @@ KINDS = {
 }
 
 
+OPEN = ExitStack()
+finish = OPEN.close  # the threads of a server would keep the process alive
+
+
 @cache
 def started():
-    """A server with short deadlines and few places, until the process ends."""
-    stack = ExitStack()
-    atexit.register(stack.close)
+    """A server with short deadlines and few places, until `finish` is called."""
+    stack = OPEN
     for name in ("HEADER", "BODY", "STALLED", "UNREAD"):
         stack.enter_context(mock.patch.object(connections, name, DEADLINE))
     stack.enter_context(mock.patch.object(gate, "MOST_IN_FLIGHT", 8))

@@ -141,7 +141,7 @@ def test_pending_decisions_of_arms_that_come_and_go(policy):
 
 def test_expired_decisions_of_a_removed_arm():
     learner = th.Greedy().learner(
-        features=disjoint("red", "blue"), expire_after=1, expired_reward=-5.0
+        features=disjoint("red", "blue"), expire={"after": 1, "reward": -5.0}
     )
     visitor = visitors(1)[0]
     learner.choose(visitor, available=["red"])

@@ -286,7 +286,7 @@ def test_a_decision_says_why_this_arm_and_against_which(visit, service):
     assert sentence == f"{detail.why.text} {detail.why.outcome}"
     assert "42 seconds later" in sentence
     names = [row.locator("th").inner_text() for row in why.locator("tbody tr").all()]
-    means = {arm["name"]: arm["mean"] for arm in detail.why.arms}
+    means = {arm.name: arm.mean for arm in detail.why.arms}
     ordered = sorted(means, key=means.get, reverse=True)
     assert names == [name + " chosen" * (name == chosen.name) for name in ordered]
     page.keyboard.press("Enter")

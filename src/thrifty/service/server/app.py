@@ -38,7 +38,7 @@ FORWARDED = "x-thrifty-forwarded"
 STARTING = 10.0  # seconds until the store must answer
 # Seconds for a request that is passed on. A leader that is silent for longer than a lease has lost
 # it, and whoever asks again is answered by the next.
-HOP_TIMEOUT = httpx.Timeout(LASTS / 1e6, connect=1.0)
+HOP_TIMEOUT = httpx.Timeout(LASTS / 1e6, connect=3.0)
 LONGEST_HOP = 20.0  # seconds for all of it: a leader that drips must not hold requests
 NOT_CONNECTED = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)  # nothing was sent
 UNUSABLE = "its leader has an address that cannot be used; see the server log"
