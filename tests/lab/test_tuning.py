@@ -40,7 +40,8 @@ def test_tuned_values_are_the_winners_of_the_documented_table():
 def test_every_policy_of_the_library_enters_once():
     found = entrants()
     assert len(set(found)) == len(found)
-    assert {spec.partition(":")[0] for spec in found} == set(POLICIES)
+    # the one on trial enters as thrifty, once it is that
+    assert {spec.partition(":")[0] for spec in found} == set(POLICIES) - {"penalty"}
     for spec in found:
         assert th.policy(spec).spec == spec
     assert {"linucb:width=fn", "lints:inflation=theory", "thrifty:noise=known"} < set(found)
