@@ -23,6 +23,7 @@ ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 # client and service: run with a server, in tests/service
 NO_EXAMPLES = ("arena", "client", "cluster", "deploy", "reproduction", "service", "tuning")
+NO_EXAMPLES += ("consistency",)  # proofs
 MODULES = ["thrifty.allocation.allocations", "thrifty.allocation.bound"]
 
 

@@ -170,6 +170,7 @@ class PenaltyTwin(ThriftyTwin):
     def start(self, *args, **kwargs):
         super().start(*args, **kwargs)
         self.visits = np.zeros(self.sets.contexts)
+        self.best = self.sets.offsets[:-1].copy()
         self.price, self.gained, self.next = None, 0.0, 0.0
 
     def decide(self):
@@ -184,11 +185,14 @@ class PenaltyTwin(ThriftyTwin):
         worth = [
             self.t * (x @ self.price @ x) / (1 + n) for x, n in zip(self.X, norms, strict=True)
         ]
-        values = [means[row] + worth[row] for row in self.offered]
-        equal = [
-            row for row, value in zip(self.offered, values, strict=True) if value == max(values)
-        ]
+        least = norms[greedy] / (9 * math.exp(0.03 * max(1, self.d / 4)))
+        allowed = [row for row in self.offered if norms[row] >= least]
+        highest = max(means[row] + worth[row] for row in allowed)
+        equal = [row for row in allowed if means[row] + worth[row] == highest]
         row = equal[int(uniform * len(equal))]
+        before = self.best[self.context]
+        if before != greedy:
+            row = before if norms[before] > norms[greedy] else greedy
         self.gained += math.log1p(norms[row])
         return row, "explore" if means[row] < means[greedy] else "exploit"
 
@@ -197,6 +201,7 @@ class PenaltyTwin(ThriftyTwin):
         first, stop = self.sets.offsets[m : m + 2]
         means, inverse, visits = self.means()[first:stop], np.linalg.inv(self.V), self.visits[m]
         best = int(np.argmax(means))
+        self.best[m] = first + best
         rows, price = self.X[first:stop], np.zeros((self.d, self.d))
         norms = np.array([x @ inverse @ x for x in rows])
         levels = 6.25 + 2 * np.log(1 + visits * norms / 1000)

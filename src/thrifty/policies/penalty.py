@@ -12,7 +12,8 @@ and whose reduction of the penalty are largest together. The steps of a round:
 2. what is known once all pending rewards have come: the standard errors in V with these pulls;
 3. questions: the arms of each context whose upper bound is above that of its greedy arm;
 4. the price of information: how fast the penalty of all questions falls with their variances;
-5. the arm with the largest sum of its mean and the worth of its information.
+5. the arm with the largest sum of its mean and the worth of its information, among those that are
+   not far better known than the greedy arm.
 
 Steps 3 and 4 are repeated only when estimates have changed enough to matter, a few contexts per
 round, so that no round takes long.
@@ -31,6 +32,7 @@ from thrifty.numerics.arrays import (
     Ints,
     RowFloats,
     RowInts,
+    Rows,
     ThetaFloats,
     WorkSpace,
 )
@@ -159,14 +161,14 @@ class Sweep(Record):
     epoch: int  # complete sweeps
     gained: float  # growth of log det V since the last one began
     next_round: float  # one begins at this round at the latest
+    equals: int  # how many arms were equally good in the last decision
 
 
 class Questions(NamedTuple):
     """What steps 3 and 4 have found."""
 
-    price: (
-        ThetaFloats  # (d, w) A of the last complete sweep: y^T A y is what information y is worth
-    )
+    best: Rows  # (M,) the greedy arm of each listed context in the last sweep
+    price: ThetaFloats  # (d, w) A of the last complete sweep: y is worth y^T A y
     next_price: ThetaFloats  # (d, w) of the contexts that were swept since
     worth: RowFloats  # (k,) y^T A y of each row
     epochs: RowInts  # (k,) of which sweep
@@ -199,6 +201,7 @@ def start_questions(regression: Regression, sets: ActionSets) -> Questions:
     k, (d, width) = len(sets.rows), regression.inverse.shape
     contexts = CONTEXTS if sets.open else 1
     return Questions(
+        best=sets.offsets[:-1].copy(),
         price=np.zeros((d, width)),
         next_price=np.zeros((d, width)),
         worth=np.zeros(k),
@@ -224,7 +227,7 @@ def _choose(state: State, context: int, arms: Ints) -> Choice:
     if state.opened:
         _remember(state, arms, greedy, t)
     _continue_sweep(state, context, t)
-    row = _best_arm(state, arms, t)
+    row = _best_arm(state, context, arms, greedy, t)
     state.sweep[0].gained += math.log1p(state.questions.norms[row])
     if state.regression.means[row] < state.regression.means[greedy]:
         state.ledger.counters[0].explored += 1
@@ -235,12 +238,7 @@ def _choose(state: State, context: int, arms: Ints) -> Choice:
 @implements(probability, State)
 def _probability(state: State, context: int, arms: Ints, row: int) -> float:
     """Equal arms are drawn at random; otherwise the choice is certain."""
-    t = discounted_rounds(state.ledger, state.regression.kept) + 1.0
-    highest, equals = _value(state, row, t), 0.0
-    for n in range(arms.size):
-        if _value(state, arms[n], t) == highest:
-            equals += 1.0
-    return 1.0 / equals
+    return 1.0 / state.sweep[0].equals
 
 
 @implements(expect, State)
@@ -307,8 +305,14 @@ def _forget_contexts(questions: Questions, origins: Ints) -> None:
 @kernel
 def _is_due(state: State, t: float) -> bool:
     """Whether V or t has grown enough for another sweep."""
-    sweep, growth = state.sweep, GROWTH * max(1.0, state.regression.theta.size / DIMENSIONS)
-    return sweep[0].epoch == 0 or t >= sweep[0].next_round or sweep[0].gained >= growth
+    sweep = state.sweep
+    return sweep[0].epoch == 0 or t >= sweep[0].next_round or sweep[0].gained >= _growth(state)
+
+
+@kernel
+def _growth(state: State) -> float:
+    """Of log det V until questions are asked again."""
+    return GROWTH * max(1.0, state.regression.theta.size / DIMENSIONS)
 
 
 @kernel
@@ -479,6 +483,8 @@ def _ask(state: State, place: int, context: int, t: float) -> float:
         mean = _mean(regression.theta, rows, row, firsts[row])
         if mean > highest:
             greedy, highest = row, mean
+    if not state.opened:
+        questions.best[place] = greedy
     norm = _quadratic(inverse, rows, greedy, firsts[greedy])
     bound, work = _upper(state, highest, norm, rounds), 1.0 + (stop - begin) * width * width
     for row in range(begin, stop):
@@ -548,28 +554,46 @@ def _add_question(
 
 
 @kernel
-def _best_arm(state: State, arms: Ints, t: float) -> int:
-    """Step 5: one of the rows arms (n,) with the highest value; equal ones at random."""
-    questions, regression, epoch = state.questions, state.regression, state.sweep[0].epoch
+def _best_arm(state: State, context: int, arms: Ints, greedy: int, t: float) -> int:
+    """Step 5: one of the rows arms (n,) with the highest value; equal ones at random.
+
+    If the greedy arm is another than in the last sweep, the less known of the two.
+    """
+    questions, sweep = state.questions, state.sweep
+    before = greedy if state.opened else questions.best[context]
+    sweep[0].equals = 1
+    if before != greedy:
+        for n in range(arms.size):
+            if arms[n] == before:  # it is on offer
+                return before if questions.norms[before] > questions.norms[greedy] else greedy
+    least = questions.norms[greedy] / (9.0 * math.exp(_growth(state)))
     highest, equals = -math.inf, 0
     for n in range(arms.size):
-        row = arms[n]
-        if state.opened or questions.epochs[row] != epoch:
-            first = regression.firsts[row]
-            questions.worth[row] = _quadratic(questions.price, regression.rows, row, first)
-            questions.epochs[row] = epoch
-        value = _value(state, row, t)
-        if value > highest:
-            highest, equals = value, 0
-        if value == highest:
-            equals += 1
-    drawn, best = int(state.ledger.uniforms[0] * equals), arms[0]
+        if questions.norms[arms[n]] >= least:
+            _update_worth(state, arms[n])
+            value = _value(state, arms[n], t)
+            if value > highest:
+                highest, equals = value, 0
+            if value == highest:
+                equals += 1
+    drawn, best = int(state.ledger.uniforms[0] * equals), greedy
     for n in range(arms.size):
-        if _value(state, arms[n], t) == highest:
+        if questions.norms[arms[n]] >= least and _value(state, arms[n], t) == highest:
             if drawn == 0:
                 best = arms[n]
             drawn -= 1
+    sweep[0].equals = equals
     return best
+
+
+@kernel
+def _update_worth(state: State, row: int) -> None:
+    """y^T A y of a row, if it is not that of the last sweep."""
+    questions, regression, epoch = state.questions, state.regression, state.sweep[0].epoch
+    if state.opened or questions.epochs[row] != epoch:
+        first = regression.firsts[row]
+        questions.worth[row] = _quadratic(questions.price, regression.rows, row, first)
+        questions.epochs[row] = epoch
 
 
 @kernel
