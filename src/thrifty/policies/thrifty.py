@@ -29,7 +29,6 @@ from thrifty.numerics.arrays import Floats, Ints, RowFloats, RowInts, Rows, Thet
 from thrifty.numerics.regression import (
     Regression,
     observe,
-    set_ridge,
     squared_distance,
     update_arms,
 )
@@ -42,15 +41,19 @@ from thrifty.policies.shared.ledger import (
     is_whole_set,
     start_ledger,
 )
+from thrifty.policies.shared.model import (
+    Model,
+    count_reward,
+    fit_model,
+    forget_blocks,
+    least_ridge,
+)
 from thrifty.policies.shared.selection import draw_arm, greedy_arm, least_ratio
 from thrifty.policies.shared.stubs import Choice, choose, implements, learn, probability
 from thrifty.problem.action_sets import ActionSets
 
 EXPLOIT, EXPLORE = range(2)
-PRIOR_DIMENSIONS = 2.0  # how many dimensions of data the first prior counts for
-LEAST_PRIOR = 0.2  # its deviation, as a share of a noise that is estimated
-LEAST_RIDGE = 1e-13  # as a share of the longest arm squared: less would be rounding
-GROWTH = 0.1  # of det V, or of t, until values are computed again; of the ridge, until it changes
+GROWTH = 0.1  # of det V, or of t, until values are computed again
 DIMENSIONS = 4  # per factor 1 + GROWTH of det V: in many dimensions it grows faster
 
 
@@ -80,8 +83,8 @@ class Thrifty(Policy):
 
     def start(self, sets: ActionSets, *, noise: float, horizon: float | None) -> "State":
         k, d = len(sets.rows), sets.dimension
-        least_ridge = LEAST_RIDGE * float((sets.rows**2).sum(axis=1).max())
-        ridge = max(noise**2, least_ridge)  # the first prior is N(0, I)
+        least = least_ridge(sets.rows)
+        ridge = max(noise**2, least)  # the first prior is N(0, I)
         return State(
             start_ledger(sets, uniforms=2),
             self._regression(sets, ridge),
@@ -95,7 +98,7 @@ class Thrifty(Policy):
                 improvements=np.zeros(k),
             ),
             noise=noise,
-            least_ridge=least_ridge,
+            least_ridge=least,
             known=self.noise == "known",
             caution=float(self.caution),
         )
@@ -115,22 +118,13 @@ class Thrifty(Policy):
 
     def carry_blocks(self, old: "State", new: "State", origins: Ints) -> None:
         super().carry_blocks(old, new, origins)
-        _forget_blocks(old, new.model, origins)
+        forget_blocks(old, new.model, origins)
         new.schedule[0].epoch = 0  # log det V has changed
 
     def learn_removed(self, state: "State", features: Floats, reward: float) -> None:
         super().learn_removed(state, features, reward)
         state.responses[:] += reward * features
-        _count_reward(state.model, reward, 1.0)
-
-
-class Model(Record):
-    """Noise and prior: theta ~ N(0, noise^2 / ridge I)."""
-
-    noise: float  # standard deviation of the rewards, known or estimated
-    scale: float  # the first prior variance of an entry of theta; it only grows
-    squares: float  # sum of squared rewards
-    rewards: float  # how many
+        count_reward(state.model, reward, 1.0)
 
 
 class Schedule(Record):
@@ -168,7 +162,7 @@ class State(NamedTuple):
 @implements(choose, State)
 def _choose(state: State, context: int, arms: Ints) -> Choice:
     if _is_due(state):
-        _fit_model(state)
+        fit_model(state)
         _start_epoch(state)
     update_arms(state.regression, arms)
     greedy = greedy_arm(state.regression, arms)
@@ -208,29 +202,7 @@ def _learn(state: State, row: int, label: int, reward: float) -> None:
             state.responses[i] *= kept
     for i in range(rows.shape[1]):
         state.responses[first + i] += reward * rows[row, i]
-    _count_reward(state.model, reward, kept)
-
-
-@kernel
-def _count_reward(model: Records, reward: float, kept: float) -> None:
-    model[0].squares = kept * model[0].squares + reward * reward
-    model[0].rewards = kept * model[0].rewards + 1.0
-
-
-def _forget_blocks(state: State, model: Records, origins: Ints) -> None:
-    """Take out of a model the rewards that blocks of theta which are gone explain.
-
-    The squared residuals, and how many rewards the noise is estimated from, stay as they were.
-    """
-    regression, width = state.regression, state.regression.inverse.shape[1]
-    ridge = regression.totals[0].ridge
-    for block in set(range(regression.theta.size // width)) - set(origins.tolist()):
-        entries = slice(block * width, (block + 1) * width)
-        theta = regression.theta[entries]
-        explained = ridge * (theta @ theta) + state.responses[entries] @ theta
-        determined = (1.0 - ridge * np.diag(regression.inverse[entries])).clip(0.0).sum()
-        model[0].squares = max(0.0, model[0].squares - explained)
-        model[0].rewards = max(0.0, model[0].rewards - determined)
+    count_reward(state.model, reward, kept)
 
 
 @kernel
@@ -251,50 +223,6 @@ def _start_epoch(state: State) -> None:
     t = state.ledger.counters[0].rounds + 1.0
     remembered = discounted_rounds(state.ledger, regression.kept) + 1.0
     schedule[0].next_round = t - remembered + remembered * (1.0 + GROWTH)
-
-
-@kernel
-def _fit_model(state: State) -> None:
-    """Step 1: the noise, if it is unknown, and the prior N(0, scale I), scale = noise^2 / ridge.
-
-    The data determine d - ridge tr V^-1 dimensions. The rewards beyond these determine the noise;
-    the estimate before counts for one reward. |theta_hat|^2 is expected to be scale times as many
-    as these dimensions: the fixed point of MacKay's evidence procedure, in which the first scale
-    counts for PRIOR_DIMENSIONS more. A shorter theta is no reason to explore less: it may be long
-    where it was not looked at.
-    """
-    regression, totals, model = state.regression, state.regression.totals, state.model
-    length, determined, width = 0.0, 0.0, regression.inverse.shape[1]
-    for i in range(regression.theta.size):
-        length += regression.theta[i] ** 2
-        determined += max(0.0, 1.0 - totals[0].ridge * regression.inverse[i, i % width])
-    if not state.known and model[0].rewards > 0.0:
-        _estimate_noise(state, length, determined)
-    first, prior = model[0].scale, PRIOR_DIMENSIONS
-    scale = max(first, (prior * first + length) / (prior + determined))
-    # less noise than that is rounding; with a ridge that is not in proportion, e would be wrong
-    model[0].noise = max(model[0].noise, math.sqrt(state.least_ridge * scale))
-    ridge = model[0].noise ** 2 / scale
-    if abs(ridge - totals[0].ridge) >= GROWTH * totals[0].ridge:
-        set_ridge(regression, ridge)
-
-
-@kernel
-def _estimate_noise(state: State, length: float, determined: float) -> None:
-    """Step 1: noise^2 = (the one before + squared residuals) / (1 + rewards - determined).
-
-    And what it says about the first scale: a prior far narrower than the noise would take rewards
-    in small units for noise.
-    """
-    theta, model = state.regression.theta, state.model
-    residuals = model[0].squares - state.regression.totals[0].ridge * length
-    for i in range(theta.size):
-        residuals -= state.responses[i] * theta[i]
-    freedom = 1.0 + max(0.0, model[0].rewards - determined)
-    variance = (model[0].noise ** 2 + max(0.0, residuals)) / freedom
-    model[0].noise = math.sqrt(variance)
-    least = LEAST_PRIOR**2 * min(variance, model[0].squares / model[0].rewards)
-    model[0].scale = max(model[0].scale, least)
 
 
 @kernel
