@@ -20,8 +20,7 @@ class Gate:
     """Middleware: 413 for a body that is too large, 503 at once for one request too many.
 
     Requests whose bodies are still coming give way to new ones, and so do those whose answers
-    nobody reads. Those that are cancelled, since
-    the server stops, are answered, too.
+    nobody reads. Those that are cancelled, since the server stops, are answered, too.
     """
 
     def __init__(self, app: ASGIApp) -> None:
