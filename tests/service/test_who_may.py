@@ -165,7 +165,10 @@ def test_tokens_take_effect_while_the_server_runs(guarded):
     store = EventStore(str(guarded.store))
     with store.begin() as connection:
         token = make_token(connection, "new", ["read"])
-    ask = lambda: guarded.client.get("/v1/experiments", headers=bearer(token)).status_code  # noqa: E731
+
+    def ask():
+        return guarded.client.get("/v1/experiments", headers=bearer(token)).status_code
+
     _until(lambda: ask() == 200)
     with store.begin() as connection:
         revoke_token(connection, token)
